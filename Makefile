@@ -1,0 +1,37 @@
+# make build | run | test     each installs what it needs, builds, and does its job
+# make help                   the rest
+.DEFAULT_GOAL := build
+SHELL := /bin/sh
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+LAUNCHER := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+WERROR := $(if $(CI),-DHEED_WERROR=ON)
+
+.PHONY: help build run test lint format install asan tsan coverage fuzz bench clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+packages-%:
+	@tools/install_packages.sh $*
+
+build: packages-build  ## the library and build/heed
+	@cmake --preset release -DHEED_BUILD_TESTS=OFF $(LAUNCHER) $(WERROR) >/dev/null
+	@cmake --build build -j $(JOBS)
+
+test: packages-build packages-test  ## every test of a user-facing promise
+	@cmake --preset release -DHEED_BUILD_TESTS=ON $(LAUNCHER) $(WERROR) >/dev/null
+	@cmake --build build -j $(JOBS)
+	@ctest --test-dir build -j $(JOBS) --output-on-failure
+
+asan: packages-build packages-test  ## all tests under AddressSanitizer and UBSan
+	@cmake --preset asan -DHEED_BUILD_TESTS=ON $(LAUNCHER) >/dev/null
+	@cmake --build build-asan -j $(JOBS)
+	@ctest --test-dir build-asan -j $(JOBS) --output-on-failure
+
+tsan: packages-build packages-test  ## the threaded tests under ThreadSanitizer
+	@cmake --preset tsan -DHEED_BUILD_TESTS=ON $(LAUNCHER) >/dev/null
+	@cmake --build build-tsan -j $(JOBS)
+	@ctest --test-dir build-tsan -j $(JOBS) --output-on-failure -R 'Thread|Kernel|Attention'
+
+clean:  ## removes every build folder
+	rm -rf build build-*

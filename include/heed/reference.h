@@ -1,0 +1,56 @@
+// The reference: the operator of options.h written as it is defined, in double or in plain float,
+// with every intermediate kept. It is the oracle of the tests and the source of every explanation;
+// it stores n_q x n_k scores per head and takes its time. For speed use attention.h.
+//
+// Double results are the same bits on every platform: sums run in index order without contraction,
+// and exp, log and tanh are heed's own.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "heed/error.h"
+#include "heed/options.h"
+#include "heed/view.h"
+
+namespace heed::reference {
+
+// Owning, contiguous [batch, heads, rows, cols].
+template <class T>
+struct Tensor {
+  std::size_t batch = 0, heads = 0, rows = 0, cols = 0;
+  std::vector<T> values;
+
+  T& at(std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
+    return values[((b * heads + h) * rows + i) * cols + j];
+  }
+  const T& at(std::size_t b, std::size_t h, std::size_t i, std::size_t j) const {
+    return values[((b * heads + h) * rows + i) * cols + j];
+  }
+};
+
+// Every step of the operator. In a ragged batch, `batch` counts sequences and shorter ones are
+// padded with 0 at the end.
+template <class T>
+struct Attention {
+  Tensor<T> raw;                 // q_i . k_j, before the scale
+  Tensor<T> scaled;              // step 1
+  Tensor<T> capped;              // step 2 (equal to scaled without a softcap)
+  Tensor<T> biased;              // step 3
+  Tensor<std::uint8_t> visible;  // step 4: 1 or 0
+  Tensor<T> p;                   // step 5
+  Tensor<T> lse;                 // [batch, heads, n_q, 1]
+  Tensor<T> o;                   // step 6
+};
+
+// Inputs f32, f16, bf16 or f64, converted exactly. T is double (the oracle) or float (the plain
+// three-step computation whose error is the yardstick of the kernels).
+template <class T>
+Attention<T> attention(ConstTensorView q, ConstTensorView k, ConstTensorView v,
+                       const AttentionOptions& options = {});
+extern template Attention<double> attention<double>(ConstTensorView, ConstTensorView,
+                                                    ConstTensorView, const AttentionOptions&);
+extern template Attention<float> attention<float>(ConstTensorView, ConstTensorView, ConstTensorView,
+                                                  const AttentionOptions&);
+
+}  // namespace heed::reference

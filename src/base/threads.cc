@@ -1,0 +1,56 @@
+#include "base/threads.h"
+
+#include <algorithm>
+#include <atomic>
+
+#if HEED_WITH_TBB
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+#endif
+
+namespace heed {
+
+std::size_t thread_count(std::size_t wanted) {
+#if HEED_WITH_TBB
+  const auto have = static_cast<std::size_t>(std::max(1, tbb::this_task_arena::max_concurrency()));
+  return wanted == 0 ? have : wanted;
+#else
+  (void)wanted;
+  return 1;
+#endif
+}
+
+bool parallel_for(std::size_t tasks, std::size_t threads, Task task, void* user) {
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stopped{false};
+  const auto work = [&](std::size_t worker) {
+    while (!stopped.load(std::memory_order_relaxed)) {
+      const std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
+      if (index >= tasks) return;
+      if (!task(index, worker, user)) stopped.store(true, std::memory_order_relaxed);
+    }
+  };
+  threads = std::min(threads, tasks);
+#if HEED_WITH_TBB
+  if (threads > 1) {
+    // An arena of its own only when the caller's is narrower than what was asked for.
+    const auto run = [&] {
+      tbb::task_group group;
+      for (std::size_t worker = 1; worker < threads; ++worker)
+        group.run([&work, worker] { work(worker); });
+      work(0);
+      group.wait();
+    };
+    if (threads > static_cast<std::size_t>(tbb::this_task_arena::max_concurrency())) {
+      tbb::task_arena(static_cast<int>(threads)).execute(run);
+    } else {
+      run();
+    }
+    return !stopped.load();
+  }
+#endif
+  work(0);
+  return !stopped.load();
+}
+
+}  // namespace heed
