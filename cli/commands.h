@@ -1,0 +1,15 @@
+// The subcommands of `heed`. Each adds itself to the application and runs in its callback.
+//
+// A command reports bad input by throwing heed::Error (exit code 2) and a found difference by
+// throwing ExitCode{1}; main() prints and maps them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace heed::cli {
+
+struct ExitCode {
+  int value = 0;
+};
+
+}  // namespace heed::cli
