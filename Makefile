@@ -5,6 +5,7 @@ SHELL := /bin/sh
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 LAUNCHER := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 WERROR := $(if $(CI),-DHEED_WERROR=ON)
+COVERAGE_SKIP := Install|Kernel|Web|Docs
 
 .PHONY: help build run test lint format install asan tsan coverage fuzz bench clean
 
@@ -32,6 +33,25 @@ tsan: packages-build packages-test  ## the threaded tests under ThreadSanitizer
 	@cmake --preset tsan -DHEED_BUILD_TESTS=ON $(LAUNCHER) >/dev/null
 	@cmake --build build-tsan -j $(JOBS)
 	@ctest --test-dir build-tsan -j $(JOBS) --output-on-failure -R 'Thread|Kernel|Attention'
+
+FORMATTED = $(shell git ls-files '*.h' '*.cc' '*.c')
+lint: packages-build packages-test packages-lint  ## clang-format, clang-tidy and the direction of includes
+	@clang-format --dry-run --Werror $(FORMATTED)
+	@tools/check_layers.py
+	@cmake --preset debug -DHEED_BUILD_TESTS=OFF -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang $(LAUNCHER) -B build-lint >/dev/null
+	@git ls-files 'src/*.cc' 'cli/*.cc' | grep -v _test.cc | xargs -P $(JOBS) -n 4 clang-tidy -p build-lint --quiet
+
+format:  ## formats every C and C++ file
+	@clang-format -i $(FORMATTED)
+
+install: build  ## installs below PREFIX (default /usr/local)
+	@cmake --install build --prefix $(or $(PREFIX),/usr/local)
+
+coverage: packages-build packages-test packages-coverage  ## line coverage of the layers that explain, by all tests
+	@cmake --preset coverage -DHEED_BUILD_TESTS=ON $(LAUNCHER) >/dev/null
+	@cmake --build build-coverage -j $(JOBS)
+	@ctest --test-dir build-coverage -j $(JOBS) --output-on-failure -E '$(COVERAGE_SKIP)' | tail -3
+	@gcovr --root . --filter 'src/(reference|trace|io)/' --exclude '.*_test.cc' build-coverage
 
 clean:  ## removes every build folder
 	rm -rf build build-*

@@ -20,6 +20,12 @@ endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in
                ${PROJECT_BINARY_DIR}/include/heed/version.h @ONLY)
 
+# heed_package(NAME): a package that the library links, needed again by those who link it statically.
+macro(heed_package name)
+  find_package(${name} REQUIRED GLOBAL)
+  set_property(GLOBAL APPEND PROPERTY heed_packages ${name})
+endmacro()
+
 # heed_layer(NAME SOURCES ... [TESTS ...] [DEPENDS lower layers] [LINK libraries])
 # Declares the object library heed_NAME and, when tests are built, the GoogleTest program
 # heed_NAME_test, which links the whole library.
