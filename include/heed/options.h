@@ -62,8 +62,8 @@ ScoreMod score_mod(F& f) {
 
 // Behaviour. Absence is an empty optional or an empty view, never a magic number.
 struct AttentionOptions {
-  std::optional<float> scale = {};                   // default: 1 / sqrt(d_k)
-  std::optional<float> softcap = {};                 // s <- softcap * tanh(s / softcap); > 0
+  std::optional<double> scale = {};                  // default: 1 / sqrt(d_k)
+  std::optional<double> softcap = {};                // s <- softcap * tanh(s / softcap); > 0
   std::optional<Causal> causal = {};                 // key j <= i + offset only; default: every key
   std::optional<std::int64_t> query_offset = {};     // query i stands at key i + offset
   std::span<const std::int64_t> query_offsets = {};  // the same, one per sequence
