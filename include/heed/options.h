@@ -9,7 +9,11 @@
 //      (a sink adds exp(sink_h) to the sum)
 //   6. o_i   = sum_j p_ij * v_j
 // A row with no visible key gives o = 0, p = 0 and lse = -infinity (with a sink: lse = sink).
-// NaN or infinity in a visible input propagates; in a masked-out key or value it never leaks.
+// Visibility decides, never magnitude:
+// - a bias of -infinity hides its key, as does a score that score_mod turns into -infinity;
+// - a visible score that is -infinity by arithmetic stays visible: it weighs 0 beside finite ones,
+//   and a row of nothing else gives NaN;
+// - NaN or infinity in a visible input propagates; in a hidden key or value it never leaks.
 //
 // Everything here is a plain value or a view; what a view points at must outlive the call.
 #pragma once

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "heed/error.h"
@@ -52,5 +53,15 @@ extern template Attention<double> attention<double>(ConstTensorView, ConstTensor
                                                     ConstTensorView, const AttentionOptions&);
 extern template Attention<float> attention<float>(ConstTensorView, ConstTensorView, ConstTensorView,
                                                   const AttentionOptions&);
+
+// Batch-parallel attention of one query per batch row, the keys serving as values too, unscaled:
+// keys [B, N, D] and query [B, D], contiguous, to o [B, 1, 1, D] (raw are the scores, p the
+// weights).
+template <class T, class Element>
+Attention<T> selfish_attention(const Element* keys, const Element* query, std::size_t batch,
+                               std::size_t tokens, std::size_t dim) {
+  const ConstTensorView k = bhnd(keys, batch, 1, tokens, dim);
+  return attention<T>(bhnd(query, batch, 1, 1, dim), k, k, {.scale = 1.0f});
+}
 
 }  // namespace heed::reference
