@@ -4,7 +4,7 @@
 
 namespace heed {
 
-std::size_t checked_product(std::string_view what, std::initializer_list<std::size_t> sizes) {
+std::size_t checked_product(std::string_view what, std::span<const std::size_t> sizes) {
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 2;
   for (const std::size_t size : sizes)
     if (size == 0) return 0;  // an empty axis makes the whole empty, however large the others

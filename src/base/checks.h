@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -27,6 +28,10 @@ void require(bool condition, const Parts&... parts) {
 
 // The product of sizes; throws "<what>: 4294967296 x 4294967296 elements do not fit ..." when it
 // would not fit in half the address space, so that products of two such sizes stay comparable.
-std::size_t checked_product(std::string_view what, std::initializer_list<std::size_t> sizes);
+std::size_t checked_product(std::string_view what, std::span<const std::size_t> sizes);
+inline std::size_t checked_product(std::string_view what,
+                                   std::initializer_list<std::size_t> sizes) {
+  return checked_product(what, std::span(sizes.begin(), sizes.size()));
+}
 
 }  // namespace heed
