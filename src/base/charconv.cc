@@ -1,0 +1,164 @@
+#include "base/charconv.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <clocale>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace heed::portable {
+namespace {
+
+constexpr int kMostDigits = 17;  // that many always read back as the same double
+
+// printf and strtod follow the program's locale; numbers in files do not.
+char decimal_point() {
+  return *std::localeconv()->decimal_point;
+}
+
+std::string print(const char* pattern, int precision, double value) {
+  std::array<char, 512> buffer;  // longer than 1e308 in fixed notation with 17 decimals
+  std::string text;
+  const int size = std::snprintf(buffer.data(), buffer.size(), pattern, precision, value);
+  if (static_cast<std::size_t>(size) < buffer.size()) {
+    text.assign(buffer.data(), static_cast<std::size_t>(size));
+  } else {
+    text.resize(static_cast<std::size_t>(size) + 1);
+    std::snprintf(text.data(), text.size(), pattern, precision, value);
+    text.pop_back();
+  }
+  std::replace(text.begin(), text.end(), decimal_point(), '.');
+  return text;
+}
+
+double parse(std::string text) {
+  std::replace(text.begin(), text.end(), '.', decimal_point());
+  return std::strtod(text.c_str(), nullptr);
+}
+
+// value = 0.d1 d2 d3 ... * 10^exponent
+struct Decimal {
+  std::string digits;
+  int exponent = 0;
+};
+
+std::string scientific(const Decimal& d) {
+  std::string text = d.digits.substr(0, 1);
+  if (d.digits.size() > 1) text.append(".").append(d.digits, 1);
+  const int e = d.exponent - 1;
+  const std::string magnitude = std::to_string(std::abs(e));
+  return text + (e < 0 ? "e-" : "e+") + (magnitude.size() < 2 ? "0" : "") + magnitude;
+}
+
+std::string fixed(const Decimal& d) {
+  const int n = static_cast<int>(d.digits.size());
+  std::string text = d.digits;
+  if (d.exponent >= n) text.append(static_cast<std::size_t>(d.exponent - n), '0');
+  if (d.exponent > 0 && d.exponent < n) text.insert(static_cast<std::size_t>(d.exponent), 1, '.');
+  if (d.exponent <= 0) {
+    text.insert(0, static_cast<std::size_t>(2 - d.exponent), '0');
+    text[1] = '.';
+  }
+  return text;
+}
+
+Decimal round_to(double magnitude, int digits) {
+  const std::string text = print("%.*e", digits - 1, magnitude);
+  const std::size_t e = text.find('e');
+  Decimal d{text.substr(0, e), std::atoi(text.c_str() + e + 1) + 1};
+  d.digits.erase(std::remove(d.digits.begin(), d.digits.end(), '.'), d.digits.end());
+  return d;
+}
+
+// The next decimal of as many digits. Below a power of two doubles lie twice as close as above it,
+// so the nearest decimal may read back as the neighbour while the next one up reads back right.
+Decimal next_up(Decimal d) {
+  std::size_t at = d.digits.size();
+  while (at > 0 && d.digits[at - 1] == '9') d.digits[--at] = '0';
+  if (at > 0) {
+    ++d.digits[at - 1];
+  } else {
+    d.digits.front() = '1';  // 999 becomes 100, one place up
+    ++d.exponent;
+  }
+  return d;
+}
+
+Decimal shortest_digits(double magnitude) {
+  for (int digits = 1; digits < kMostDigits; ++digits) {
+    const Decimal nearest = round_to(magnitude, digits);
+    if (parse(scientific(nearest)) == magnitude) return nearest;
+    const Decimal above = next_up(nearest);
+    if (parse(scientific(above)) == magnitude) return above;
+  }
+  return round_to(magnitude, kMostDigits);
+}
+
+std::to_chars_result put(char* first, char* last, std::string_view text) {
+  if (static_cast<std::size_t>(last - first) < text.size())
+    return {last, std::errc::value_too_large};
+  return {std::copy(text.begin(), text.end(), first), std::errc()};
+}
+
+std::string not_finite(double value) {
+  return std::string(std::signbit(value) ? "-" : "") + (std::isnan(value) ? "nan" : "inf");
+}
+
+}  // namespace
+
+std::to_chars_result to_chars(char* first, char* last, double value) {
+  if (!std::isfinite(value)) return put(first, last, not_finite(value));
+  const std::string sign = std::signbit(value) ? "-" : "";
+  if (value == 0) return put(first, last, sign + "0");
+  const double magnitude = std::abs(value);
+  const Decimal digits = shortest_digits(magnitude);
+  const std::string with_exponent = scientific(digits);
+  std::string plain = fixed(digits);
+  if (plain.size() > with_exponent.size()) return put(first, last, sign + with_exponent);
+  // An integer that needs no exponent is written with its own digits, not with zeros.
+  if (digits.exponent >= static_cast<int>(digits.digits.size()))
+    plain = print("%.*f", 0, magnitude);
+  return put(first, last, sign + plain);
+}
+
+std::to_chars_result to_chars(char* first, char* last, double value, std::chars_format format,
+                              int precision) {
+  if (!std::isfinite(value)) return put(first, last, not_finite(value));
+  const char* pattern = format == std::chars_format::fixed        ? "%.*f"
+                        : format == std::chars_format::scientific ? "%.*e"
+                                                                  : "%.*g";
+  return put(first, last, print(pattern, precision, value));
+}
+
+std::from_chars_result from_chars(const char* first, const char* last, double& value) {
+  const std::string_view text(first, static_cast<std::size_t>(last - first));
+  // strtod also takes what from_chars does not: white space, a plus sign, hexadecimal digits.
+  const std::string_view magnitude = text.substr(text.starts_with('-') ? 1 : 0);
+  const bool number =
+      !magnitude.empty() &&
+      (std::isdigit(static_cast<unsigned char>(magnitude[0])) || magnitude[0] == '.');
+  const bool word = magnitude.starts_with("inf") || magnitude.starts_with("INF") ||
+                    magnitude.starts_with("nan") || magnitude.starts_with("NAN");
+  if (!number && !word) return {first, std::errc::invalid_argument};
+  std::string copy(text.substr(0, number ? text.find_first_not_of("0123456789.eE+-") : text.npos));
+  std::replace(copy.begin(), copy.end(), '.', decimal_point());
+  char* end = nullptr;
+  const double parsed = std::strtod(copy.c_str(), &end);
+  if (end == copy.c_str()) return {first, std::errc::invalid_argument};
+  const char* stop = first + (end - copy.c_str());
+  const bool overflow = std::isinf(parsed) && !word;
+  const bool underflow =
+      parsed == 0 &&
+      magnitude.substr(0, static_cast<std::size_t>(end - copy.c_str())).find_first_of("123456789") <
+          magnitude.find_first_of("eE");
+  if (overflow || underflow) return {stop, std::errc::result_out_of_range};
+  value = parsed;
+  return {stop, std::errc()};
+}
+
+}  // namespace heed::portable
