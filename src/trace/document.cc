@@ -1,0 +1,433 @@
+#include "trace/document.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "trace/width.h"
+
+namespace heed::explain {
+namespace {
+
+constexpr std::size_t kShownHead = 10, kShownTail = 3;  // of what is longer than kMostShown
+// Sums of more terms than this are shortened, unless every number was asked for.
+constexpr std::size_t kMostTerms = 12;
+
+// Indices that are shown of n: all, or head, kLeftOut, tail.
+constexpr std::size_t kLeftOut = std::numeric_limits<std::size_t>::max();
+std::vector<std::size_t> shown_of(std::size_t n) {
+  std::vector<std::size_t> shown;
+  if (n <= kMostShown) {
+    for (std::size_t i = 0; i < n; ++i) shown.push_back(i);
+    return shown;
+  }
+  for (std::size_t i = 0; i < kShownHead; ++i) shown.push_back(i);
+  shown.push_back(kLeftOut);
+  for (std::size_t i = n - kShownTail; i < n; ++i) shown.push_back(i);
+  return shown;
+}
+
+std::vector<std::string> labels_of(const std::vector<std::string>& labels,
+                                   const std::vector<std::size_t>& shown) {
+  const std::vector<std::string> unique = unique_labels(labels);
+  std::vector<std::string> result;
+  for (const std::size_t i : shown)
+    result.push_back(i == kLeftOut ? "…" : i < unique.size() ? unique[i] : std::to_string(i + 1));
+  return result;
+}
+
+std::optional<std::size_t> position_of(const std::vector<std::size_t>& shown, std::size_t index) {
+  const auto found = std::find(shown.begin(), shown.end(), index);
+  if (found == shown.end()) return {};
+  return static_cast<std::size_t>(found - shown.begin());
+}
+
+bool is_hidden(const Trace& trace, const Node& node, std::size_t i, std::size_t j) {
+  if (node.id != "M" && node.id != "A") return false;
+  return !hidden_by(trace, node.batch, node.head, i, j).empty();
+}
+
+// Builds the blocks of one document, in order.
+class Builder {
+ public:
+  Builder(const Trace& trace, const RenderOptions& options)
+      : trace_(trace), options_(options), style_(number_style(options)) {}
+
+  std::vector<Block> build() {
+    if (options_.at) {
+      entry(*options_.at);
+    } else if (options_.detail == Detail::output) {
+      outputs();
+    } else {
+      if (options_.steps.empty()) opening();
+      for_each_batch([&](std::size_t batch) { sequence(batch); });
+    }
+    if (options_.kernel) blocks_.emplace_back(Comparison{*options_.kernel});
+    return std::move(blocks_);
+  }
+
+ private:
+  template <class F>
+  void for_each_batch(F f) {
+    for (std::size_t batch = 0; batch < trace_.sizes.batch; ++batch)
+      if (!options_.batch || *options_.batch == batch) f(batch);
+  }
+
+  bool everything() const { return options_.detail >= Detail::entries; }
+
+  void opening() {
+    const Problem& problem = trace_.problem;
+    blocks_.emplace_back(
+        Heading{1, problem.title.empty() ? "Attention, step by step" : problem.title});
+    Facts facts;
+    facts.items.emplace_back("inputs", describe(problem.inputs));
+    if (!problem.w_q.empty()) facts.items.emplace_back("weights", describe(problem.weights));
+    shapes(facts);
+    parameters(facts);
+    blocks_.emplace_back(std::move(facts));
+    blocks_.emplace_back(Graph{graph(trace_)});
+  }
+
+  void shapes(Facts& facts) const {
+    const Sizes& s = trace_.sizes;
+    std::string text;
+    const auto add = [&](const char* name, std::size_t rows, std::size_t cols) {
+      if (rows == 0 || cols == 0) return;
+      if (!text.empty()) text += ", ";
+      text += std::string(name) + " " + shape_text(rows, cols);
+    };
+    add("X", s.d == 0 ? 0 : s.n_q, s.d);
+    if (trace_.find("X_KV") != nullptr) add("X_KV", s.n_k, s.d_context);
+    add("Q", s.n_q, s.m);
+    add("K", s.n_k, s.m);
+    add("V", s.n_k, s.l);
+    add("scores", s.n_q, s.n_k);
+    add("W_O", s.d_out == 0 ? 0 : s.heads * s.l, s.d_out);
+    facts.items.emplace_back("shapes", text);
+    if (s.batch > 1) facts.items.emplace_back("batch", std::to_string(s.batch) + " sequences");
+    if (s.heads > 1)
+      facts.items.emplace_back(
+          "heads", std::to_string(s.heads) + (s.kv_heads == s.heads
+                                                  ? ""
+                                                  : " for queries, " + std::to_string(s.kv_heads) +
+                                                        " for keys and values"));
+  }
+
+  // d·(2m + l)·T for the heads, T·l·d for the output: the counts of the notes.
+  void parameters(Facts& facts) const {
+    const Sizes& s = trace_.sizes;
+    if (s.parameters() == 0) return;
+    std::string text = with_commas(s.head_parameters) + " in the heads";
+    if (s.output_parameters != 0) text += " + " + with_commas(s.output_parameters) + " in W_O";
+    if (s.bias_parameters != 0) text += " + " + with_commas(s.bias_parameters) + " in biases";
+    if (s.output_parameters + s.bias_parameters != 0) text += " = " + with_commas(s.parameters());
+    facts.items.emplace_back("parameters", text);
+  }
+
+  void outputs() {
+    for_each_batch([&](std::size_t batch) {
+      if (trace_.sizes.batch > 1) batch_heading(batch);
+      const Node& last = trace_.output(batch);
+      const std::size_t heads = last.every_head ? 1 : trace_.sizes.heads;
+      for (std::size_t head = 0; head < heads; ++head) {
+        Grid grid = make_grid(trace_, trace_.output(batch, head), options_);
+        if (heads > 1) grid.head = head + 1;
+        blocks_.emplace_back(Equation{{std::move(grid)}, {}});
+      }
+    });
+  }
+
+  void batch_heading(std::size_t batch) {
+    std::string text =
+        "Sequence " + std::to_string(batch + 1) + " of " + std::to_string(trace_.sizes.batch);
+    const auto& tokens = trace_.problem.sequences[batch].tokens;
+    std::string words;
+    for (const std::string& token : tokens)
+      words += (words.empty() ? "" : " ") + visible_token(token);
+    if (!words.empty()) text += ": " + fit(words, 60);
+    blocks_.emplace_back(Heading{2, text});
+  }
+
+  // All steps of one sequence: what heads share, head by head, what joins them.
+  void sequence(std::size_t batch) {
+    if (trace_.sizes.batch > 1) batch_heading(batch);
+    const std::size_t heads = trace_.sizes.heads;
+    given(batch);
+    for (std::size_t head = 0; head < heads; ++head) {
+      if (heads > 1)
+        blocks_.emplace_back(
+            Heading{2, "Head " + std::to_string(head + 1) + " of " + std::to_string(heads)});
+      for (const Node& node : trace_.nodes)
+        if (node.op != Op::input && !node.every_head && belongs(node, batch, head)) step(node);
+    }
+    bool joined = false;
+    for (const Node& node : trace_.nodes) {
+      if (node.op == Op::input || !node.every_head || node.batch != batch) continue;
+      if (!std::exchange(joined, true) && heads > 1 && options_.steps.empty())
+        blocks_.emplace_back(Heading{2, "All heads together"});
+      step(node);
+    }
+  }
+
+  // Whether a node is the one that query head `head` of the sequence uses.
+  bool belongs(const Node& node, std::size_t batch, std::size_t head) const {
+    return trace_.find(node.id, batch, head) == &node;
+  }
+
+  // Given matrices that no product of a step shows: q, k, v typed in by hand.
+  void given(std::size_t batch) {
+    if (!options_.steps.empty() || trace_.sizes.d != 0) return;
+    Equation equation;
+    for (const Node& node : trace_.nodes) {
+      if (node.op != Op::input || node.batch != batch || node.every_batch || node.id == "B")
+        continue;
+      Grid grid = make_grid(trace_, node, options_);
+      if (trace_.sizes.heads > 1 && !node.every_head) grid.head = node.head + 1;
+      if (!equation.grids.empty()) equation.operators.emplace_back("");
+      equation.grids.push_back(std::move(grid));
+    }
+    if (equation.grids.empty()) return;
+    StepHead head;
+    head.text.key = "given";
+    head.text.title = "Given";
+    blocks_.emplace_back(std::move(head));
+    blocks_.emplace_back(std::move(equation));
+  }
+
+  bool wanted(const StepText& text) const {
+    return options_.steps.empty() || std::find(options_.steps.begin(), options_.steps.end(),
+                                               text.key) != options_.steps.end();
+  }
+
+  void step(const Node& node) {
+    StepText text = describe(trace_, node);
+    if (!wanted(text)) return;
+    blocks_.emplace_back(StepHead{std::move(text), whose(node)});
+    blocks_.emplace_back(equation(node, {}, {}));
+    if (node.values.empty()) return;
+    const std::size_t row = node.values.rows - 1, col = sample_column(node, row);
+    if (node.op == Op::matmul && options_.view != View::entry) {
+      parts(node, row, col);
+    } else if (node.op == Op::softmax) {
+      softmax(node);
+    } else if (everything()) {
+      for (std::size_t i = 0; i < node.values.rows; ++i)
+        for (std::size_t j = 0; j < node.values.cols; ++j) working(node, i, j);
+    } else if (node.op != Op::concat) {
+      working(node, row, col);
+    }
+  }
+
+  // "head 2", where the page does not already say so.
+  std::string whose(const Node& node) const {
+    if (options_.steps.empty() && !options_.at) return "";
+    std::string text;
+    if (trace_.sizes.batch > 1) text = "sequence " + std::to_string(node.batch + 1);
+    if (trace_.sizes.heads > 1 && !node.every_head)
+      text += (text.empty() ? "head " : ", head ") + std::to_string(node.head + 1);
+    return text;
+  }
+
+  // The last column of the row that is not hidden: the entry that shows most.
+  std::size_t sample_column(const Node& node, std::size_t row) const {
+    std::size_t col = node.values.cols - 1;
+    while (col > 0 && is_hidden(trace_, node, row, col)) --col;
+    return col;
+  }
+
+  void working(const Node& node, std::size_t i, std::size_t j) {
+    ExpandOptions expand_options;
+    if (options_.detail != Detail::full) expand_options.max_terms = kMostTerms;
+    blocks_.emplace_back(Working{expand(trace_, node, i, j, expand_options), style_});
+  }
+
+  void softmax(const Node& node) {
+    const std::size_t rows = everything() ? node.values.rows : 1;
+    for (std::size_t row = 0; row < rows; ++row) softmax_table(node, row);
+    // A row whose naive formula overflows is shown wherever it stands.
+    for (std::size_t row = rows; row < node.values.rows; ++row) {
+      const SoftmaxRow worked = softmax_row(trace_, node.batch, node.head, row);
+      if (worked.naive_fails || worked.fully_masked) {
+        softmax_table(node, row);
+        break;
+      }
+    }
+  }
+
+  void softmax_table(const Node& node, std::size_t row) {
+    blocks_.emplace_back(SoftmaxTable{unique_labels(node.row_labels)[row],
+                                      unique_labels(node.col_labels),
+                                      softmax_row(trace_, node.batch, node.head, row), style_});
+  }
+
+  void parts(const Node& node, std::size_t row, std::size_t col) {
+    const std::size_t rows = options_.view == View::row && everything() ? node.values.rows : 0;
+    const std::size_t cols = options_.view == View::column && everything() ? node.values.cols : 0;
+    const auto add = [&](std::size_t index) {
+      blocks_.emplace_back(
+          Parts{combine(trace_, node, options_.view, index),
+                unique_labels(options_.view == View::column ? node.row_labels : node.col_labels),
+                style_});
+    };
+    if (rows + cols == 0) add(options_.view == View::column ? col : row);
+    for (std::size_t index = 0; index < rows + cols; ++index) add(index);
+  }
+
+  // One entry alone: its step, with the row and column it comes from marked.
+  void entry(const EntryName& at) {
+    const Node& node = trace_.at(at.id, at.batch, at.head);
+    blocks_.emplace_back(StepHead{describe(trace_, node), whose(node)});
+    blocks_.emplace_back(equation(node, at.row, at.col));
+    if (node.op == Op::matmul && options_.view != View::entry) parts(node, at.row, at.col);
+    working(node, at.row, at.col);
+    if (node.op == Op::softmax) softmax_table(node, at.row);
+  }
+
+  // The operation as grids and signs, with entry (row, col) of the result marked where given.
+  Equation equation(const Node& node, std::optional<std::size_t> row,
+                    std::optional<std::size_t> col) {
+    Equation result;
+    const auto add = [&](const Node& shown, const std::string& sign, bool transposed,
+                         std::optional<std::size_t> mark_row, std::optional<std::size_t> mark_col) {
+      Grid grid = make_grid(trace_, shown, options_, transposed);
+      if (mark_row) grid.marked_row = position_of(shown_of(grid.rows), *mark_row);
+      if (mark_col) grid.marked_col = position_of(shown_of(grid.cols), *mark_col);
+      if (node.op == Op::concat && &shown != &node) grid.head = shown.head + 1;
+      if (!result.grids.empty()) result.operators.push_back(sign);
+      result.grids.push_back(std::move(grid));
+    };
+    switch (node.op) {
+      case Op::input: break;
+      case Op::matmul:
+        add(trace_.input(node, 0), "", false, row, {});
+        add(trace_.input(node, 1), "×", node.transposed, {}, col);
+        if (node.inputs.size() > 2) add(trace_.input(node, 2), "+", false, {}, col);
+        add(node, "=", false, row, col);
+        return result;
+      case Op::concat:
+        for (std::size_t head = 0; head < trace_.sizes.heads; ++head)
+          add(trace_.input(node, head), "|", false, row, {});
+        add(node, "=", false, row, col);
+        return result;
+      case Op::softmax: add(trace_.input(node, 0), "", false, row, {}); break;
+      default:
+        add(trace_.input(node, 0), "", false, row, col);
+        if (node.inputs.size() > 1) add(trace_.input(node, 1), "+", false, {}, col);
+        break;
+    }
+    add(node, sign_of(node), false, row, col);
+    return result;
+  }
+
+  // What stands between the input and the result of a step that is no product.
+  std::string sign_of(const Node& node) const {
+    switch (node.op) {
+      case Op::scale:
+        if (!trace_.problem.scale) return "÷ √" + std::to_string(trace_.sizes.m) + " =";
+        return "× " + format(node.parameter, style_) + " =";
+      case Op::bias: return node.inputs.size() > 1 ? "=" : "→";
+      default: return "→";
+    }
+  }
+
+  const Trace& trace_;
+  const RenderOptions& options_;
+  NumberStyle style_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace
+
+NumberStyle number_style(const RenderOptions& options) {
+  NumberStyle style;
+  style.digits = options.digits;
+  style.full = options.detail == Detail::full;
+  style.ascii = options.ascii;
+  return style;
+}
+
+std::string name_of(const Grid& grid) {
+  std::string name = grid.id;
+  for (const char digit : grid.head == 0 ? std::string() : std::to_string(grid.head))
+    name += std::string("₀₁₂₃₄₅₆₇₈₉").substr(3 * static_cast<std::size_t>(digit - '0'), 3);
+  if (grid.transposed) name += "ᵀ";
+  return name;
+}
+
+Grid make_grid(const Trace& trace, const Node& node, const RenderOptions& options,
+               bool transposed) {
+  Grid grid;
+  grid.id = node.id;
+  grid.transposed = transposed;
+  grid.rows = transposed ? node.values.cols : node.values.rows;
+  grid.cols = transposed ? node.values.rows : node.values.cols;
+  grid.row_axis = transposed ? node.col_axis : node.row_axis;
+  grid.col_axis = transposed ? node.row_axis : node.col_axis;
+  const std::vector<std::size_t> rows = shown_of(grid.rows), cols = shown_of(grid.cols);
+  grid.row_labels = labels_of(transposed ? node.col_labels : node.row_labels, rows);
+  grid.col_labels = labels_of(transposed ? node.row_labels : node.col_labels, cols);
+  grid.elided_row = position_of(rows, kLeftOut);
+  grid.elided_col = position_of(cols, kLeftOut);
+  if (grid.elided_row) grid.rows_left_out = grid.rows - (rows.size() - 1);
+  if (grid.elided_col) grid.cols_left_out = grid.cols - (cols.size() - 1);
+  grid.scale = node.id == "A" ? Grid::Scale::weights : Grid::Scale::diverging;
+
+  const NumberStyle style = number_style(options);
+  const NumberFormat number = choose_format(node.values.values, style);
+  for (const std::size_t i : rows) {
+    std::vector<Cell>& line = grid.cells.emplace_back();
+    for (const std::size_t j : cols) {
+      Cell& cell = line.emplace_back();
+      if (i == kLeftOut || j == kLeftOut) {
+        cell.kind = Cell::Kind::ellipsis;
+        cell.text = "…";
+        continue;
+      }
+      const std::size_t row = transposed ? j : i, col = transposed ? i : j;
+      cell.value = node.values(row, col);
+      if (is_hidden(trace, node, row, col)) {
+        cell.kind = Cell::Kind::masked;
+        cell.text = node.id == "A" ? masked_weight(style.ascii) : masked_score(style.ascii);
+      } else {
+        cell.text = format(cell.value, number);
+      }
+    }
+  }
+  for (const double value : node.values.values)
+    if (std::isfinite(value)) grid.bound = std::max(grid.bound, std::abs(value));
+  return grid;
+}
+
+Grid narrowed(const Grid& grid, std::size_t columns) {
+  const std::size_t shown = grid.col_labels.size();
+  if (shown <= columns) return grid;
+  Grid result = grid;
+  // Where the gap is, or opens: columns left of it are dropped until the rest fits.
+  const bool has_gap = grid.elided_col.has_value();
+  const std::size_t gap = has_gap ? *grid.elided_col : shown - 1;
+  const std::size_t drop = shown - columns + (has_gap ? 0 : 1);
+  if (drop > gap || columns < 3) return grid;
+  const std::size_t first = gap - drop;
+  const auto cut = [&](auto& line, auto filler) {
+    line.erase(line.begin() + static_cast<std::ptrdiff_t>(first),
+               line.begin() + static_cast<std::ptrdiff_t>(gap));
+    if (!has_gap) line.insert(line.begin() + static_cast<std::ptrdiff_t>(first), filler);
+  };
+  cut(result.col_labels, std::string("…"));
+  Cell filler;
+  filler.kind = Cell::Kind::ellipsis;
+  filler.text = "…";
+  for (std::vector<Cell>& line : result.cells) cut(line, filler);
+  result.elided_col = first;
+  result.cols_left_out = grid.cols_left_out + drop;
+  if (result.marked_col && *result.marked_col >= first)
+    result.marked_col = *result.marked_col < gap ? std::optional<std::size_t>()
+                                                 : *result.marked_col - drop + (has_gap ? 0 : 1);
+  return result;
+}
+
+std::vector<Block> build_document(const Trace& trace, const RenderOptions& options) {
+  return Builder(trace, options).build();
+}
+
+}  // namespace heed::explain
