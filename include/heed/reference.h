@@ -64,4 +64,51 @@ Attention<T> selfish_attention(const Element* keys, const Element* query, std::s
   return attention<T>(bhnd(query, batch, 1, 1, dim), k, k, {.scale = 1.0f});
 }
 
+// A multi-head layer: T query heads on T_kv key/value heads, key size m, value size l.
+// Head h projects with a matrix of its own, [d, m] or [d, l]. In memory the heads lie one after the
+// other, bhnd(w, 1, T, d, m), or side by side in one [d, T m] matrix, bnhd(w, 1, d, T, m).
+struct Weights {
+  ConstTensorView w_q;                           // [1, T, d, m]
+  ConstTensorView w_k;                           // [1, T_kv, d_context, m]
+  ConstTensorView w_v;                           // [1, T_kv, d_context, l]
+  ConstTensorView w_o = {};                      // [1, 1, T l, d_out]; none: stop at concat
+  ConstTensorView b_q = {}, b_k = {}, b_v = {};  // [1, T or T_kv, 1, m or l]; none: 0
+  ConstTensorView b_o = {};                      // [1, 1, 1, d_out]; none: 0
+};
+
+// How many numbers there are to learn: with T_kv = T and one model size d,
+// heads = d (2m + l) T and output = T l d.
+struct ParameterCount {
+  std::size_t heads = 0, output = 0, biases = 0;
+  std::size_t total() const { return heads + output + biases; }
+};
+ParameterCount parameter_count(const Weights& weights);
+
+// Every step of the layer. Batch and tokens are those of x, ragged or not.
+template <class T>
+struct MultiHead {
+  Tensor<T> q;             // x W_Q + b_Q            [batch, T, n_q, m]
+  Tensor<T> k, v;          // context W_K + b_K, ... [batch, T_kv, n_k, m or l]
+  Attention<T> attention;  // of all heads
+  Tensor<T> concat;        // the o of every head side by side [batch, 1, n_q, T l]
+  Tensor<T> y;             // concat W_O + b_O       [batch, 1, n_q, d_out], or empty
+};
+
+// Cross-attention: queries from x [batch, 1, n_q, d], keys and values from context
+// [batch, 1, n_k, d_context].
+template <class T>
+MultiHead<T> multi_head(ConstTensorView x, ConstTensorView context, const Weights& weights,
+                        const AttentionOptions& options = {});
+extern template MultiHead<double> multi_head<double>(ConstTensorView, ConstTensorView,
+                                                     const Weights&, const AttentionOptions&);
+extern template MultiHead<float> multi_head<float>(ConstTensorView, ConstTensorView, const Weights&,
+                                                   const AttentionOptions&);
+
+// Self-attention: all of them from x.
+template <class T>
+MultiHead<T> multi_head(ConstTensorView x, const Weights& weights,
+                        const AttentionOptions& options = {}) {
+  return multi_head<T>(x, x, weights, options);
+}
+
 }  // namespace heed::reference

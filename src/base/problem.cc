@@ -49,17 +49,6 @@ void require_extent(std::string_view name, std::size_t element_bytes,
   }
 }
 
-void require_tensor(std::string_view name, ConstTensorView t) {
-  require_dtype(name, t.dtype, {DType::f32, DType::f16, DType::bf16, DType::f64});
-  require(t.heads > 0, "attention: ", name, " has 0 heads, expected at least 1");
-  require(t.dim > 0, "attention: ", name, " has head_dim 0, expected at least 1");
-  require(std::max<std::uint64_t>(t.tokens, t.batch) < kMostTokens, "attention: ", name,
-          " has batch ", t.batch, " and ", t.tokens, " tokens, more than the ", kMostTokens,
-          " that can be counted");
-  require_extent(name, size_of(t.dtype), {t.batch, t.heads, t.tokens, t.dim},
-                 {t.batch_stride, t.head_stride, t.token_stride, 1});
-}
-
 void require_shapes_agree(ConstTensorView q, ConstTensorView k, ConstTensorView v) {
   require_tensor("query", q);
   require_tensor("key", k);
@@ -264,6 +253,17 @@ void require_output(const Problem& problem, ConstTensorView q, ConstTensorView o
                  {out.batch_stride, out.head_stride, out.token_stride, 1});
 }
 
+void require_tensor(std::string_view name, ConstTensorView t) {
+  require_dtype(name, t.dtype, {DType::f32, DType::f16, DType::bf16, DType::f64});
+  require(t.heads > 0, "attention: ", name, " has 0 heads, expected at least 1");
+  require(t.dim > 0, "attention: ", name, " has head_dim 0, expected at least 1");
+  require(std::max<std::uint64_t>(t.tokens, t.batch) < kMostTokens, "attention: ", name,
+          " has batch ", t.batch, " and ", t.tokens, " tokens, more than the ", kMostTokens,
+          " that can be counted");
+  require_extent(name, size_of(t.dtype), {t.batch, t.heads, t.tokens, t.dim},
+                 {t.batch_stride, t.head_stride, t.token_stride, 1});
+}
+
 void require_dtype(std::string_view name, DType dtype, std::initializer_list<DType> allowed) {
   if (std::find(allowed.begin(), allowed.end(), dtype) != allowed.end()) return;
   std::ostringstream names;
@@ -275,8 +275,8 @@ void require_dtype(std::string_view name, DType dtype, std::initializer_list<DTy
 void require_data(std::string_view name, ConstTensorView tensor) {
   const bool empty =
       tensor.batch == 0 || tensor.heads == 0 || tensor.tokens == 0 || tensor.dim == 0;
-  require(empty || tensor.data != nullptr, "attention: ", name, " has ", tensor.tokens,
-          " tokens but no data");
+  require(empty || tensor.data != nullptr, "attention: ", name, " has no data for its [",
+          tensor.batch, ", ", tensor.heads, ", ", tensor.tokens, ", ", tensor.dim, "] elements");
 }
 
 double distance(const Sequence& sequence, std::size_t i, std::size_t j) {

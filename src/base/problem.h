@@ -70,6 +70,10 @@ void require_output(const Problem& problem, ConstTensorView q, ConstTensorView o
 // Throws unless the tensor (called `name`) has one of these dtypes.
 void require_dtype(std::string_view name, DType dtype, std::initializer_list<DType> allowed);
 
+// Throws unless the tensor has a float dtype, at least one head and one column, and an extent that
+// can be addressed.
+void require_tensor(std::string_view name, ConstTensorView tensor);
+
 // Throws if the tensor has elements but no data.
 void require_data(std::string_view name, ConstTensorView tensor);
 

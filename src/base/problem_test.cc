@@ -273,7 +273,7 @@ TEST(Problem, OutputAndData) {
   ConstTensorView q = kQ;
   q.data = nullptr;
   EXPECT_EQ(error_of([&] { require_data("query", q); }),
-            "attention: query has 3 tokens but no data");
+            "attention: query has no data for its [2, 4, 3, 8] elements");
   q.tokens = 0;
   EXPECT_NO_THROW(require_data("query", q));
 }

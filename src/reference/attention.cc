@@ -5,7 +5,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/checks.h"
 #include "base/problem.h"
 #include "heed/reference.h"
 #include "reference/math.h"
@@ -172,12 +171,6 @@ void mix_values(Head<T>& head, const Matrix<T>& v) {
       for (std::size_t c = 0; c < v.cols; ++c)
         head.result.o.at(head.n, head.h, i, c) += p * v(j, c);
     }
-}
-
-template <class T>
-Tensor<T> zeros(std::size_t batch, std::size_t heads, std::size_t rows, std::size_t cols) {
-  const std::size_t size = checked_product("attention: reference", {batch, heads, rows, cols});
-  return {batch, heads, rows, cols, std::vector<T>(size)};
 }
 
 }  // namespace

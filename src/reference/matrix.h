@@ -1,10 +1,12 @@
-// Reading strided views of any float dtype into the numbers the reference computes with.
+// Matrices of the reference, and reading them from strided views of any float dtype.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
+#include "base/checks.h"
 #include "heed/dtype.h"
+#include "heed/reference.h"
 #include "heed/view.h"
 
 namespace heed::reference {
@@ -26,7 +28,9 @@ struct Matrix {
   std::vector<T> values;
 
   Matrix(std::size_t row_count, std::size_t col_count)
-      : rows(row_count), cols(col_count), values(row_count * col_count) {}
+      : rows(row_count),
+        cols(col_count),
+        values(checked_product("reference", {row_count, col_count, sizeof(T)}) / sizeof(T)) {}
   T& operator()(std::size_t i, std::size_t c) { return values[i * cols + c]; }
   const T& operator()(std::size_t i, std::size_t c) const { return values[i * cols + c]; }
 };
@@ -45,6 +49,12 @@ Matrix<T> matrix_of(ConstTensorView view, std::size_t batch, std::size_t head, s
           static_cast<T>(load(view.data, view.dtype, row + static_cast<std::ptrdiff_t>(c)));
   }
   return matrix;
+}
+
+template <class T>
+Tensor<T> zeros(std::size_t batch, std::size_t heads, std::size_t rows, std::size_t cols) {
+  const std::size_t size = checked_product("reference", {batch, heads, rows, cols, sizeof(T)});
+  return {batch, heads, rows, cols, std::vector<T>(size / sizeof(T))};
 }
 
 }  // namespace heed::reference
