@@ -109,6 +109,25 @@ Grid narrowed(const Grid& grid, std::size_t columns);
 // "Kᵀ", "O₂": the grid's name in plain text.
 std::string name_of(const Grid& grid);
 
+// Which way a grid is read, for its corner: "query \\ key", or empty where both are features.
+std::string axes_text(const Grid& grid);
+
+// "[1, 2; 3, 4]": a small matrix on one line, past kMostShown entries shortened.
+std::string matrix_text(const Matrix& matrix, const NumberStyle& style);
+
+// The columns of a worked softmax: z, z − max, exp(z − max), weight; and, where subtracting the
+// maximum makes the difference, the naive exp(z) and weight beside them.
+struct SoftmaxColumn {
+  std::string title;
+  std::vector<std::string> cells;  // one per key
+};
+std::vector<SoftmaxColumn> softmax_columns(const SoftmaxTable& table);
+// "max 0.7071, sum 2.4937": the row in words, also of a row that sees no key.
+std::string softmax_summary(const SoftmaxTable& table);
+
+// "O: the kernel (prefill, AVX2) is at most 1 ulp away, at O[2,1]".
+std::vector<std::string> comparison_lines(const Comparison& comparison);
+
 // The style of numbers that the options ask for.
 NumberStyle number_style(const RenderOptions& options);
 
