@@ -70,7 +70,8 @@ struct Sizes {
 struct Trace {
   Problem problem;
   Sizes sizes;
-  std::vector<Node> nodes;  // in dependency order
+  std::vector<Node> nodes;            // in dependency order
+  std::vector<std::int64_t> offsets;  // per sequence: query i stands at key i + offset
 
   // nullptr where the problem has no such node. `head` is a query head, whatever the node counts.
   const Node* find(std::string_view id, std::size_t batch = 0, std::size_t head = 0) const;
@@ -84,25 +85,25 @@ struct Trace {
 
 Trace trace(Problem problem);
 
-// What hides key j from query i, in words ("causal mask", "window", "padding mask", "mask"); empty
-// when nothing does.
-std::string hidden_by(const Trace& trace, std::size_t batch, std::size_t head, std::size_t i,
-                      std::size_t j);
+// What hides key j from query i, in words ("causal mask", "window", "padding mask", "given mask",
+// "bias of −∞"); empty when nothing does.
+std::string hidden_by(const Trace& trace, std::size_t batch, std::size_t i, std::size_t j);
 
 // One entry, spelled out -------------------------------------------------------------------------
 
-// A formula as data, so that each renderer writes it its own way (text, LaTeX, MathML).
+// A formula as data, so that each renderer writes it its own way (text, LaTeX, MathML). Numbers are
+// full doubles: how many digits are shown, and so whether "=" or "≈", is the renderer's business.
 struct Expression {
   enum class Kind : std::uint8_t {
     number,    // value
-    symbol,    // name with 1-based indices: {"q", {2, 1}} is q_21
+    symbol,    // name with 1-based indices: {"q", {2, 1}} is q_21; {"w^Q", ...} has a superscript
     sum,       // args joined by + (a negative number or `negative` arg by -)
     product,   // args joined by a dot
     quotient,  // args[0] / args[1]
     negative,  // -args[0]
     root,      // square root of args[0]
     power,     // args[0] to the args[1]; exp(x) is power{e, x}
-    call,      // name(args...): tanh, max
+    call,      // name(args...): tanh
     absolute,  // |args[0]|
     ellipsis,  // left out: `value` terms
     text,      // words: name
@@ -111,14 +112,7 @@ struct Expression {
   double value = 0;
   std::string name;
   std::vector<std::size_t> index;  // 1-based
-  std::size_t head = 0;            // symbol: 1-based head where heads are told apart; 0: none
   std::vector<Expression> args;
-};
-
-// One line of the working:  [left] relation right.
-struct Line {
-  bool exact = true;  // "=" or, when what is shown has been rounded, decided by the renderer, "≈"
-  Expression right;
 };
 
 struct Term {
@@ -139,8 +133,9 @@ struct Expansion {
   Expression symbol;        // s_23
   Expression symbols;       // q_21 k_31 + q_22 k_32
   Expression substitution;  // 1 * 1 + 1 * 1
-  Expression products;      // 1 + 1; absent (no args) where the step is not a sum of products
-  double value = 0;
+  Expression products;      // 1 + 1
+  Expression result;        // 2
+  double value = 0;         // the same number; lines that do not apply are empty sums
   std::vector<Term> terms;  // matmul: all of them, in summation order; their sum is `value`
   std::string note;         // why there is nothing to compute: "hidden by the causal mask", "given"
   std::vector<Use> used_by;
