@@ -44,7 +44,7 @@ std::optional<std::size_t> position_of(const std::vector<std::size_t>& shown, st
 
 bool is_hidden(const Trace& trace, const Node& node, std::size_t i, std::size_t j) {
   if (node.id != "M" && node.id != "A") return false;
-  return !hidden_by(trace, node.batch, node.head, i, j).empty();
+  return !hidden_by(trace, node.batch, i, j).empty();
 }
 
 // Builds the blocks of one document, in order.
@@ -241,17 +241,18 @@ class Builder {
     blocks_.emplace_back(Working{expand(trace_, node, i, j, expand_options), style_});
   }
 
+  // Every row, or the first that has a choice to make; and one whose naive formula fails.
   void softmax(const Node& node) {
-    const std::size_t rows = everything() ? node.values.rows : 1;
-    for (std::size_t row = 0; row < rows; ++row) softmax_table(node, row);
-    // A row whose naive formula overflows is shown wherever it stands.
-    for (std::size_t row = rows; row < node.values.rows; ++row) {
+    const std::size_t rows = node.values.rows;
+    std::optional<std::size_t> typical, special;
+    for (std::size_t row = 0; row < rows && !everything(); ++row) {
       const SoftmaxRow worked = softmax_row(trace_, node.batch, node.head, row);
-      if (worked.naive_fails || worked.fully_masked) {
-        softmax_table(node, row);
-        break;
-      }
+      const auto seen = std::count(worked.visible.begin(), worked.visible.end(), true);
+      if (!typical && (seen > 1 || row + 1 == rows)) typical = row;
+      if (!special && (worked.naive_fails || worked.fully_masked)) special = row;
     }
+    for (std::size_t row = 0; row < rows; ++row)
+      if (everything() || row == typical || row == special) softmax_table(node, row);
   }
 
   void softmax_table(const Node& node, std::size_t row) {

@@ -109,7 +109,7 @@ Grid narrowed(const Grid& grid, std::size_t columns);
 // "Kᵀ", "O₂": the grid's name in plain text.
 std::string name_of(const Grid& grid);
 
-// Which way a grid is read, for its corner: "query \\ key", or empty where both are features.
+// Which way a grid is read, for its corner: "query ↓ key →"; features go without saying.
 std::string axes_text(const Grid& grid);
 
 // "[1, 2; 3, 4]": a small matrix on one line, past kMostShown entries shortened.

@@ -33,8 +33,9 @@ SoftmaxColumn column(std::string title, const std::vector<double>& values,
 
 std::string axes_text(const Grid& grid) {
   const std::string rows = axis_name(grid.row_axis), cols = axis_name(grid.col_axis);
-  if (cols.empty()) return rows;
-  return rows + " \\ " + cols;
+  std::string text = rows.empty() ? "" : rows + " ↓";
+  if (!cols.empty()) text += (text.empty() ? "" : " ") + cols + " →";
+  return text;
 }
 
 std::string matrix_text(const Matrix& matrix, const NumberStyle& style) {

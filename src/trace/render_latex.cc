@@ -16,6 +16,7 @@ constexpr std::string_view kPreamble = R"(\documentclass[11pt]{article}
 \usepackage[a4paper,margin=2cm]{geometry}
 \usepackage{amsmath,graphicx,iftex}
 \ifPDFTeX\usepackage[utf8]{inputenc}\usepackage[T1]{fontenc}\usepackage{lmodern}\fi
+\renewcommand{\arraystretch}{1.15}
 \setlength{\parindent}{0pt}\setlength{\parskip}{6pt plus 2pt}
 % A formula on a line of its own, scaled down if it is wider than the page.
 \newsavebox{\wide}
@@ -29,17 +30,9 @@ struct Symbol {
   std::string_view latex;
 };
 constexpr Symbol kSymbols[] = {
-    {U'−', "$-$"},
-    {U'∞', "$\\infty$"},
-    {U'×', "$\\times$"},
-    {U'÷', "$\\div$"},
-    {U'·', "$\\cdot$"},
-    {U'√', "$\\surd$"},
-    {U'→', "$\\rightarrow$"},
-    {U'…', "\\ldots{}"},
-    {U'≈', "$\\approx$"},
-    {U'²', "$^2$"},
-    {U'—', "---"},
+    {U'−', "$-$"},       {U'∞', "$\\infty$"},  {U'×', "$\\times$"},      {U'÷', "$\\div$"},
+    {U'·', "$\\cdot$"},  {U'√', "$\\surd$"},   {U'→', "$\\rightarrow$"}, {U'↓', "$\\downarrow$"},
+    {U'…', "\\ldots{}"}, {U'≈', "$\\approx$"}, {U'²', "$^2$"},           {U'—', "---"},
     {U'–', "--"},
 };
 

@@ -41,19 +41,23 @@ std::map<std::string, Placed> place(const std::vector<GraphNode>& nodes, double&
         level = std::min(level, placed[node.id].level);
     if (level < levels && level > 0) placed[source.id].level = level - 1;
   }
-  std::vector<double> row_width(levels, -kColumnGap);
-  for (const GraphNode& node : nodes)
-    row_width[placed[node.id].level] += placed[node.id].width + kColumnGap;
-  width = *std::max_element(row_width.begin(), row_width.end());
-  height = static_cast<double>(levels) * (kBoxHeight + kRowGap) - kRowGap;
-  std::vector<double> x(levels);
-  for (std::size_t level = 0; level < levels; ++level) x[level] = (width - row_width[level]) / 2;
-  for (const GraphNode& node : nodes) {
-    Placed& p = placed[node.id];
-    p.x = x[p.level];
-    p.y = static_cast<double>(p.level) * (kBoxHeight + kRowGap);
-    x[p.level] += p.width + kColumnGap;
+  // Each level from left to right: below the middle of its inputs, as far as the neighbour allows.
+  std::vector<double> free_from(levels, 0);
+  for (std::size_t level = 0; level < levels; ++level) {
+    for (const GraphNode& node : nodes) {
+      Placed& p = placed[node.id];
+      if (p.level != level) continue;
+      double middle = 0;
+      for (const std::string& input : node.inputs)
+        middle +=
+            (placed[input].x + placed[input].width / 2) / static_cast<double>(node.inputs.size());
+      p.x = std::max(free_from[level], node.inputs.empty() ? 0 : middle - p.width / 2);
+      p.y = static_cast<double>(level) * (kBoxHeight + kRowGap);
+      free_from[level] = p.x + p.width + kColumnGap;
+      width = std::max(width, p.x + p.width);
+    }
   }
+  height = static_cast<double>(levels) * (kBoxHeight + kRowGap) - kRowGap;
   return placed;
 }
 
@@ -96,11 +100,12 @@ GraphDrawing draw_graph(const std::vector<GraphNode>& nodes) {
       const Placed& from = placed.at(input);
       const double x1 = from.x + from.width / 2, y1 = from.y + kBoxHeight;
       const double x2 = to.x + to.width / 2, y2 = to.y;
-      const double middle = (y1 + y2) / 2;
-      out += "<path d=\"M" + coordinate(x1) + " " + coordinate(y1) + " C" + coordinate(x1) + " " +
-             coordinate(middle) + " " + coordinate(x2) + " " + coordinate(middle) + " " +
-             coordinate(x2) + " " + coordinate(y2 - 5) +
-             "\" fill=\"none\" stroke=\"#667\" stroke-width=\"1.5\"/>\n";
+      // Straight down past the levels between, then over to the target.
+      const double bend = y2 - kRowGap, middle = (bend + y2) / 2;
+      out += "<path d=\"M" + coordinate(x1) + " " + coordinate(y1) + " L" + coordinate(x1) + " " +
+             coordinate(bend) + " C" + coordinate(x1) + " " + coordinate(middle) + " " +
+             coordinate(x2) + " " + coordinate(middle) + " " + coordinate(x2) + " " +
+             coordinate(y2 - 5) + "\" fill=\"none\" stroke=\"#667\" stroke-width=\"1.5\"/>\n";
       out += "<path d=\"M" + coordinate(x2 - 4) + " " + coordinate(y2 - 6) + " L" + coordinate(x2) +
              " " + coordinate(y2) + " L" + coordinate(x2 + 4) + " " + coordinate(y2 - 6) +
              " Z\" fill=\"#667\"/>\n";
