@@ -1,0 +1,143 @@
+// Packing: queries, keys and values as the micro-kernels read them, converted to floats.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "kernels/convert-inl.h"
+#include "kernels/rows.h"
+
+#if defined(HEED_KERNELS_PACK_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_PACK_INL_H
+#undef HEED_KERNELS_PACK_INL_H
+#else
+#define HEED_KERNELS_PACK_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+// The rows that make up one panel of keys; where there is no row, null.
+template <class T>
+struct PanelRows {
+  std::array<const T*, kPanel> row;
+  std::array<float, kPanel> scale;
+};
+
+template <class T>
+HWY_INLINE float LoadOne(const T* p) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, std::int8_t>)
+    return static_cast<float>(*p);
+  else
+    return to_float(*p);
+}
+
+#if !HEED_WITH_HIGHWAY || HWY_TARGET == HWY_SCALAR
+inline constexpr std::size_t kTransposed = 0;  // one lane: nothing to transpose
+template <class T>
+HWY_INLINE void TransposeColumns(const PanelRows<T>&, std::size_t, float*) {}
+#else
+inline constexpr std::size_t kTransposed = 4;  // columns at a time
+
+// Four columns of rows [0, Lanes / 4) * 4 apart: block b of the vector comes from row[4 * b].
+template <class DF, class T>
+HWY_INLINE hn::Vec<DF> LoadBlocks(DF df, const T* const* row, std::size_t c) {
+  if constexpr (hn::MaxLanes(DF()) == 4) {
+    return LoadAs(df, row[0] + c);
+  } else {
+    const hn::Half<DF> dh;
+    constexpr std::size_t kHalf = hn::MaxLanes(dh);
+    return hn::Combine(df, LoadBlocks(dh, row + kHalf, c), LoadBlocks(dh, row, c));
+  }
+}
+
+// Columns c .. c + 3 of all rows: out[column][kPanel]. Within each block of four lanes a 4 x 4
+// transpose; the blocks already come from the right rows.
+template <class T>
+HWY_INLINE void TransposeColumns(const PanelRows<T>& rows, std::size_t c, float* out) {
+  const D d;
+  const hn::Repartition<std::uint64_t, D> d64;
+  HEED_UNROLL
+  for (std::size_t v = 0; v < kPanelVectors; ++v) {
+    const T* const* row = rows.row.data() + v * kLanes;
+    const V r0 = LoadBlocks(d, row + 0, c), r1 = LoadBlocks(d, row + 1, c);
+    const V r2 = LoadBlocks(d, row + 2, c), r3 = LoadBlocks(d, row + 3, c);
+    const auto low01 = hn::BitCast(d64, hn::InterleaveLower(d, r0, r1));
+    const auto low23 = hn::BitCast(d64, hn::InterleaveLower(d, r2, r3));
+    const auto high01 = hn::BitCast(d64, hn::InterleaveUpper(d, r0, r1));
+    const auto high23 = hn::BitCast(d64, hn::InterleaveUpper(d, r2, r3));
+    float* to = out + v * kLanes;
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, low01, low23)), d, to);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, low01, low23)), d, to + kPanel);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, high01, high23)), d, to + 2 * kPanel);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, high01, high23)), d, to + 3 * kPanel);
+  }
+}
+#endif
+
+// One panel: out[dim][kPanel], out[c][n] = row n [c] * scale n; 0 where there is no row.
+template <class T>
+HWY_INLINE void PackPanel(const PanelRows<T>& rows, std::size_t dim, float* HWY_RESTRICT out) {
+  std::size_t c = 0;
+  const bool complete = std::find(rows.row.begin(), rows.row.end(), nullptr) == rows.row.end();
+  if (kTransposed != 0 && complete)
+    for (; c + kTransposed <= dim; c += kTransposed) TransposeColumns(rows, c, out + c * kPanel);
+  for (; c < dim; ++c)
+    for (std::size_t n = 0; n < kPanel; ++n)
+      out[c * kPanel + n] = rows.row[n] == nullptr ? 0.0f : LoadOne(rows.row[n] + c);
+  if constexpr (std::is_same_v<T, std::int8_t>) {
+    for (c = 0; c < dim; ++c)
+      for (std::size_t v = 0; v < kPanel; v += kLanes) {
+        float* to = out + c * kPanel + v;
+        hn::StoreU(hn::Mul(hn::LoadU(D(), to), hn::LoadU(D(), rows.scale.data() + v)), D(), to);
+      }
+  }
+}
+
+// Keys [begin, end) as panels [panel][dim][kPanel]; begin is where the first panel starts.
+template <class T>
+inline void PackKeys(const kernels::RowSource& source, std::size_t begin, std::size_t end,
+                     std::size_t dim, float* HWY_RESTRICT out) {
+  for (std::size_t key = begin; key < end; key += kPanel, out += dim * kPanel) {
+    PanelRows<T> rows{};
+    const std::size_t count = std::min(kPanel, end - key);
+    for (std::size_t n = 0; n < count; ++n) {
+      rows.row[n] = source.row<T>(key + n);
+      rows.scale[n] = source.scale(key + n);
+    }
+    PackPanel(rows, dim, out);
+  }
+}
+
+// Values [begin, end) as floats: out[row][stride], columns from dim to stride 0.
+template <class T>
+inline void PackValues(const kernels::RowSource& source, std::size_t begin, std::size_t end,
+                       std::size_t dim, float* HWY_RESTRICT out, std::size_t stride) {
+  for (std::size_t j = begin; j < end; ++j, out += stride) {
+    const T* row = source.row<T>(j);
+    const V scale = hn::Set(D(), source.scale(j));
+    for (std::size_t c = 0; c < stride; c += kLanes) {
+      V v = c + kLanes <= dim ? LoadAs(D(), row + c)
+            : c < dim         ? LoadSome(D(), row + c, dim - c)
+                              : hn::Zero(D());
+      if constexpr (std::is_same_v<T, std::int8_t>) v = hn::Mul(v, scale);
+      hn::StoreU(v, D(), out + c);
+    }
+  }
+}
+
+// `rows` queries, each `stride` elements after the one before, times scale: out[dim][rows].
+template <class T>
+inline void PackQueries(const T* q, std::ptrdiff_t stride, std::size_t rows, std::size_t dim,
+                        float scale, float* HWY_RESTRICT out) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    const T* row = q + static_cast<std::ptrdiff_t>(r) * stride;
+    for (std::size_t c = 0; c < dim; ++c) out[c * rows + r] = LoadOne(row + c) * scale;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

@@ -1,0 +1,397 @@
+// The prefill kernel: one block of queries against all the keys it can see. See prefill.h.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "base/buffer.h"
+#include "kernels/pack-inl.h"
+#include "kernels/prefill_block.h"
+#include "kernels/scores-inl.h"
+
+#if defined(HEED_KERNELS_PREFILL_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_PREFILL_INL_H
+#undef HEED_KERNELS_PREFILL_INL_H
+#else
+#define HEED_KERNELS_PREFILL_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+// s[R][stride] <- q . k for `panels` panels of keys. q [dim][R], k [panel][dim][kPanel].
+template <std::size_t R>
+HWY_INLINE void ScorePanels(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k,
+                            std::size_t dim, std::size_t panels, float* HWY_RESTRICT s,
+                            std::size_t stride) {
+  const D d;
+  for (std::size_t p = 0; p < panels; ++p, k += dim * kPanel, s += kPanel) {
+    V acc[R][kPanelVectors];
+    HEED_UNROLL
+    for (std::size_t r = 0; r < R; ++r)
+      for (std::size_t v = 0; v < kPanelVectors; ++v) acc[r][v] = hn::Zero(d);
+    for (std::size_t c = 0; c < dim; ++c) {
+      const V k0 = hn::Load(d, k + c * kPanel), k1 = hn::Load(d, k + c * kPanel + kLanes);
+      HEED_UNROLL
+      for (std::size_t r = 0; r < R; ++r) {
+        const V qc = hn::Set(d, q[c * R + r]);
+        acc[r][0] = hn::MulAdd(qc, k0, acc[r][0]);
+        acc[r][1] = hn::MulAdd(qc, k1, acc[r][1]);
+      }
+    }
+    HEED_UNROLL
+    for (std::size_t r = 0; r < R; ++r) {
+      hn::Store(acc[r][0], d, s + r * stride);
+      hn::Store(acc[r][1], d, s + r * stride + kLanes);
+    }
+  }
+}
+
+// o[R][o_stride] <- o * factor + p . v over `keys` keys. p [R][p_stride], v [keys][v_stride];
+// o_stride columns, a multiple of kPanel.
+template <std::size_t R>
+HWY_INLINE void AddValues(const float* HWY_RESTRICT p, std::size_t p_stride,
+                          const float* HWY_RESTRICT v, std::ptrdiff_t v_stride, std::size_t keys,
+                          const float* factor, float* HWY_RESTRICT o, std::size_t o_stride) {
+  const D d;
+  for (std::size_t c = 0; c < o_stride; c += kPanel) {
+    V acc[R][kPanelVectors];
+    HEED_UNROLL
+    for (std::size_t r = 0; r < R; ++r) {
+      const V f = hn::Set(d, factor[r]);
+      acc[r][0] = hn::Mul(f, hn::Load(d, o + r * o_stride + c));
+      acc[r][1] = hn::Mul(f, hn::Load(d, o + r * o_stride + c + kLanes));
+    }
+    const float* row = v + c;
+    for (std::size_t j = 0; j < keys; ++j, row += v_stride) {
+      const V v0 = hn::LoadU(d, row), v1 = hn::LoadU(d, row + kLanes);
+      HEED_UNROLL
+      for (std::size_t r = 0; r < R; ++r) {
+        const V pj = hn::Set(d, p[r * p_stride + j]);
+        acc[r][0] = hn::MulAdd(pj, v0, acc[r][0]);
+        acc[r][1] = hn::MulAdd(pj, v1, acc[r][1]);
+      }
+    }
+    HEED_UNROLL
+    for (std::size_t r = 0; r < R; ++r) {
+      hn::Store(acc[r][0], d, o + r * o_stride + c);
+      hn::Store(acc[r][1], d, o + r * o_stride + c + kLanes);
+    }
+  }
+}
+
+// The tile of keys [begin, end) as a block sees it; begin is where a panel starts.
+struct KeyTile {
+  std::size_t begin = 0, end = 0;
+  const float* k = nullptr;  // packed from `begin`
+  const float* v = nullptr;  // row of `begin`
+  std::ptrdiff_t v_stride = 0;
+  bool finite_values = true;  // of the keys that are hidden from some row
+};
+
+// One strip of R rows of one head.
+struct Strip {
+  std::size_t head = 0, query = 0;
+  const float* q = nullptr;  // [dim][R]
+  float *o = nullptr, *m = nullptr, *l = nullptr;
+};
+
+class Block {
+ public:
+  explicit Block(const kernels::PrefillBlock& block)
+      : run_(*block.run),
+        problem_(*block.run->problem),
+        rules_(*block.rules),
+        shape_(*block.shape),
+        n_(block.sequence),
+        sequence_(problem_.sequences[block.sequence]),
+        block_(block) {}
+
+  template <class T>
+  void Run() {
+    ForStrips([&](auto rows, const Strip& strip) {
+      PackQueriesOf(strip, rows);
+      std::fill_n(strip.m, rows, -kInf);
+      std::fill_n(strip.l, rows, 0.0f);
+      std::fill_n(strip.o, rows * shape_.value_stride, 0.0f);
+    });
+    const KeyRange first = Visible(block_.first_query);
+    const KeyRange last = Visible(block_.first_query + block_.queries - 1);
+    const kernels::RowSource keys = run_.kv.k.of(sequence_, n_, block_.kv_head);
+    const kernels::RowSource values = run_.kv.v.of(sequence_, n_, block_.kv_head);
+    for (std::size_t tile = first.begin / shape_.tile_keys * shape_.tile_keys; tile < last.end;
+         tile += shape_.tile_keys) {
+      KeyTile t;
+      t.begin = std::max(tile, first.begin / kPanel * kPanel);
+      t.end = std::min(tile + shape_.tile_keys, last.end);
+      PackKeys<T>(keys, t.begin, t.end, problem_.key_dim, Space(shape_.k));
+      t.k = Space(shape_.k);
+      PlaceValues<T>(values, t);
+      t.finite_values = HiddenValuesAreFinite(t, first, last);
+      ForStrips([&](auto rows, const Strip& strip) { StripTile<rows>(strip, t); });
+    }
+    ForStrips([&](auto rows, const Strip& strip) { Finish<T>(strip, rows); });
+  }
+
+ private:
+  float* Space(std::size_t offset) const { return block_.workspace + offset; }
+  KeyRange Visible(std::size_t i) const { return problem_.visible_keys(sequence_, i); }
+
+  // Calls f(R, strip) for all strips of all heads of the group; R is a constant.
+  template <class F>
+  void ForStrips(F&& f) {
+    std::size_t row = 0;
+    for (std::size_t h = 0; h < shape_.group; ++h) {
+      std::size_t i = 0;
+      const auto take = [&](auto rows) {
+        for (; i + rows <= block_.queries; i += rows, row += rows) {
+          Strip strip;
+          strip.head = block_.kv_head * shape_.group + h;
+          strip.query = block_.first_query + i;
+          strip.q = Space(shape_.q) + row * problem_.key_dim;
+          strip.o = Space(shape_.o) + row * shape_.value_stride;
+          strip.m = Space(shape_.m) + row;
+          strip.l = Space(shape_.l) + row;
+          f(rows, strip);
+        }
+      };
+      take(std::integral_constant<std::size_t, kStripRows>());
+      take(std::integral_constant<std::size_t, kStripRows * 2 / 3>());
+      take(std::integral_constant<std::size_t, kStripRows / 3>());
+      if constexpr (kStripRows / 3 > 2) take(std::integral_constant<std::size_t, 2>());
+      take(std::integral_constant<std::size_t, 1>());
+    }
+  }
+
+  template <class T>
+  const T* QueryRow(std::size_t head, std::size_t i) const {
+    const ConstTensorView& q = run_.q;
+    return static_cast<const T*>(q.data) +
+           static_cast<std::ptrdiff_t>(sequence_.batch) * q.batch_stride +
+           static_cast<std::ptrdiff_t>(head) * q.head_stride +
+           static_cast<std::ptrdiff_t>(sequence_.first_query + i) * q.token_stride;
+  }
+
+  template <class T>
+  void PackQueriesAs(const Strip& strip, std::size_t rows) {
+    PackQueries(QueryRow<T>(strip.head, strip.query), run_.q.token_stride, rows, problem_.key_dim,
+                rules_.query_scale, const_cast<float*>(strip.q));
+  }
+
+  void PackQueriesOf(const Strip& strip, std::size_t rows) {
+    switch (run_.q.dtype) {
+      case DType::f16: return PackQueriesAs<f16>(strip, rows);
+      case DType::bf16: return PackQueriesAs<bf16>(strip, rows);
+      default: return PackQueriesAs<float>(strip, rows);
+    }
+  }
+
+  template <class T>
+  void PlaceValues(const kernels::RowSource& values, KeyTile& t) {
+    if (shape_.pack_values) {
+      PackValues<T>(values, t.begin, t.end, problem_.value_dim, Space(shape_.v),
+                    shape_.value_stride);
+      t.v = Space(shape_.v);
+      t.v_stride = static_cast<std::ptrdiff_t>(shape_.value_stride);
+    } else if constexpr (std::is_same_v<T, float>) {
+      t.v = values.row<float>(t.begin);
+      t.v_stride = values.row_bytes / static_cast<std::ptrdiff_t>(sizeof(float));
+    }
+  }
+
+  // Whether p = 0 makes p v = 0 for every key of the tile that is hidden from some row.
+  bool HiddenValuesAreFinite(const KeyTile& t, KeyRange first, KeyRange last) const {
+    if (rules_.hide_keys()) return ValuesAreFinite(t, t.begin, t.end);
+    return ValuesAreFinite(t, t.begin, std::min(t.end, last.begin)) &&
+           ValuesAreFinite(t, std::max(t.begin, first.end), t.end);
+  }
+
+  bool ValuesAreFinite(const KeyTile& t, std::size_t begin, std::size_t end) const {
+    const D d;
+    V largest = hn::Zero(d);  // NaN once there is something that is not finite
+    for (std::size_t j = begin; j < end; ++j) {
+      const float* row = t.v + static_cast<std::ptrdiff_t>(j - t.begin) * t.v_stride;
+      for (std::size_t c = 0; c < shape_.value_stride; c += kLanes) {
+        const V v = hn::LoadU(d, row + c);
+        largest = hn::Add(largest, hn::Sub(v, v));
+      }
+    }
+    return SumLanes(largest) == 0.0f;
+  }
+
+  template <std::size_t R>
+  void StripTile(const Strip& strip, const KeyTile& t) {
+    const KeyRange first = Visible(strip.query), last = Visible(strip.query + R - 1);
+    const std::size_t begin = std::max(t.begin, first.begin), end = std::min(t.end, last.end);
+    if (begin >= end) return;
+    const std::size_t panel = (begin - t.begin) / kPanel;
+    const std::size_t panels = (end - t.begin + kPanel - 1) / kPanel - panel;
+    const std::size_t key = t.begin + panel * kPanel;
+    const std::size_t stride = shape_.score_stride();
+    float* s = Space(shape_.s);
+
+    ScorePanels<R>(strip.q, t.k + panel * kPanel * problem_.key_dim, problem_.key_dim, panels, s,
+                   stride);
+    if (rules_.change_scores())
+      ChangeScores(rules_, {.s = s,
+                            .stride = stride,
+                            .rows = R,
+                            .cols = end - key,
+                            .sequence = n_,
+                            .head = strip.head,
+                            .query = strip.query,
+                            .key = key,
+                            .position = static_cast<double>(sequence_.offset) +
+                                        (static_cast<double>(strip.query) - static_cast<double>(key)),
+                            .scratch = Space(shape_.scratch)});
+    HideOutside<R>(strip, key, panels * kPanel, s);
+    if (!t.finite_values) return ExactTile(strip, R, t, key, begin, end, s);
+    float factor[R];
+    for (std::size_t r = 0; r < R; ++r)
+      factor[r] = SoftmaxStep(s + r * stride, panels * kPanel, strip.m[r], strip.l[r]);
+    const float* v = t.v + static_cast<std::ptrdiff_t>(begin - t.begin) * t.v_stride;
+    AddValues<R>(s + (begin - key), stride, v, t.v_stride, end - begin, factor, strip.o,
+                 shape_.value_stride);
+  }
+
+  // The rest of StripTile, key by key, where 0 * v is not 0: hidden keys are passed over. Scores s
+  // from `key` on; the keys [begin, end) count.
+  void ExactTile(const Strip& strip, std::size_t rows, const KeyTile& t, std::size_t key,
+                 std::size_t begin, std::size_t end, float* s) {
+    const D d;
+    for (std::size_t r = 0; r < rows; ++r, s += shape_.score_stride()) {
+      const std::size_t i = strip.query + r;
+      const KeyRange range = Visible(i);
+      float* hidden = Space(shape_.scratch);  // 1 or 0 for each key
+      for (std::size_t j = begin; j < end; ++j)
+        hidden[j - key] = !range.contains(j) || kernels::mask_hides(rules_, n_, strip.head, i, j) ||
+                          kernels::bias_hides(rules_, n_, strip.head, i, j) ||
+                          (rules_.mod && s[j - key] == -kInf);
+      const std::size_t cols = (end - key + kPanel - 1) / kPanel * kPanel;
+      const V factor = hn::Set(d, SoftmaxStep(s, cols, strip.m[r], strip.l[r]));
+      for (std::size_t c = 0; c < shape_.value_stride; c += kLanes) {
+        float* o = strip.o + r * shape_.value_stride + c;
+        V acc = hn::Mul(factor, hn::LoadU(d, o));
+        for (std::size_t j = begin; j < end; ++j) {
+          if (hidden[j - key] != 0.0f) continue;
+          const float* v = t.v + static_cast<std::ptrdiff_t>(j - t.begin) * t.v_stride + c;
+          acc = hn::MulAdd(hn::Set(d, s[j - key]), hn::LoadU(d, v), acc);
+        }
+        hn::StoreU(acc, d, o);
+      }
+    }
+  }
+
+  // -infinity for the keys outside each row's range.
+  template <std::size_t R>
+  void HideOutside(const Strip& strip, std::size_t key, std::size_t cols, float* s) {
+    for (std::size_t r = 0; r < R; ++r) {
+      const KeyRange range = Visible(strip.query + r);
+      float* row = s + r * shape_.score_stride();
+      const std::size_t begin = std::clamp(range.begin, key, key + cols) - key;
+      const std::size_t end = std::clamp(range.end, key + begin, key + cols) - key;
+      std::fill(row, row + begin, -kInf);
+      std::fill(row + end, row + cols, -kInf);
+    }
+  }
+
+  // Whether row r of the strip sees any key, by visibility and not by magnitude. Asked when all its
+  // scores came out as -infinity.
+  template <class T>
+  bool SeesAKey(const Strip& strip, std::size_t r, std::size_t rows) const {
+    const std::size_t i = strip.query + r;
+    const kernels::RowSource keys = run_.kv.k.of(sequence_, n_, block_.kv_head);
+    const KeyRange range = Visible(i);
+    for (std::size_t j = range.begin; j < range.end; ++j) {
+      if (kernels::mask_hides(rules_, n_, strip.head, i, j) ||
+          kernels::bias_hides(rules_, n_, strip.head, i, j))
+        continue;
+      if (!rules_.mod) return true;
+      // score_mod hides what it makes -infinity, but not what was so before.
+      float dot = 0;
+      for (std::size_t c = 0; c < problem_.key_dim; ++c)
+        dot += strip.q[c * rows + r] * (LoadOne(keys.row<T>(j) + c) * keys.scale(j));
+      if (dot == -kInf) return true;
+    }
+    return false;
+  }
+
+  // Normalises and stores R rows.
+  template <class T>
+  void Finish(const Strip& strip, std::size_t rows) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      const float sink = kernels::sink_of(run_, strip.head);
+      float m = strip.m[r], l = strip.l[r], scale = 1;
+      float lse = 0;
+      if (l == 0.0f && m == -kInf && sink == -kInf && SeesAKey<T>(strip, r, rows)) {
+        lse = scale = std::numeric_limits<float>::quiet_NaN();  // all it sees is -infinity
+      } else if (l == 0.0f && m == -kInf) {
+        lse = sink;
+      } else {
+        if (sink != -kInf) {
+          const float s = sink * static_cast<float>(kernels::kLog2E);
+          const float top = std::max(m, s);
+          scale = std::exp2(m - top);
+          l = l * scale + std::exp2(s - top);
+          m = top;
+        }
+        lse = static_cast<float>((static_cast<double>(m) + std::log2(static_cast<double>(l))) *
+                                 kernels::kLn2);
+        scale /= l;
+      }
+      StoreRow(strip.head, strip.query + r, strip.o + r * shape_.value_stride, scale);
+      if (run_.lse) LseOf(strip.head, strip.query + r) = lse;
+    }
+  }
+
+  float& LseOf(std::size_t head, std::size_t i) const {
+    return run_.lse.data[static_cast<std::ptrdiff_t>(sequence_.batch) * run_.lse.batch_stride +
+                         static_cast<std::ptrdiff_t>(head) * run_.lse.head_stride +
+                         static_cast<std::ptrdiff_t>(sequence_.first_query + i) *
+                             run_.lse.token_stride];
+  }
+
+  void StoreRow(std::size_t head, std::size_t i, const float* o, float scale) const {
+    const TensorView& out = run_.out;
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(sequence_.batch) * out.batch_stride +
+                              static_cast<std::ptrdiff_t>(head) * out.head_stride +
+                              static_cast<std::ptrdiff_t>(sequence_.first_query + i) *
+                                  out.token_stride;
+    switch (out.dtype) {
+      case DType::f16: return StoreScaled(o, scale, static_cast<f16*>(out.data) + at);
+      case DType::bf16: return StoreScaled(o, scale, static_cast<bf16*>(out.data) + at);
+      default: return StoreScaled(o, scale, static_cast<float*>(out.data) + at);
+    }
+  }
+
+  template <class T>
+  void StoreScaled(const float* o, float scale, T* to) const {
+    const D d;
+    ForVectors(problem_.value_dim, [&](std::size_t c, std::size_t count) {
+      const V v = hn::Mul(hn::LoadU(d, o + c), hn::Set(d, scale));
+      if (count == kLanes)
+        StoreAs(v, to + c);
+      else
+        StoreSome(v, to + c, count);
+    });
+  }
+
+  const kernels::Run& run_;
+  const Problem& problem_;
+  const kernels::ScoreRules& rules_;
+  const kernels::PrefillShape& shape_;
+  const std::size_t n_;
+  const Sequence& sequence_;
+  const kernels::PrefillBlock& block_;
+};
+
+template <class T>
+void RunBlock(const kernels::PrefillBlock& block) {
+  Block(block).Run<T>();
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

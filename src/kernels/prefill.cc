@@ -1,0 +1,139 @@
+#include "kernels/prefill.h"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/prefill.cc"
+#include "kernels/foreach_target.h"  // must come before the per-target code
+#include "kernels/prefill-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+void PrefillTask(const kernels::PrefillBlock& block) {
+  switch (block.run->kv.k.dtype) {
+    case DType::f16: return RunBlock<f16>(block);
+    case DType::bf16: return RunBlock<bf16>(block);
+    case DType::i8: return RunBlock<std::int8_t>(block);
+    default: return RunBlock<float>(block);
+  }
+}
+
+kernels::PrefillGeometry TargetGeometry() {
+  return {kPanel, kStripRows, kLanes};
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed {
+HWY_EXPORT(PrefillTask);
+HWY_EXPORT(TargetGeometry);
+
+namespace kernels {
+namespace {
+
+// Rows of one block, over all heads of the group: packing a tile of keys costs about as much as
+// one row of scores against it.
+constexpr std::size_t kBlockRows = 192;
+// Keys of one tile: what 64 channels make of a quarter of a 512 KB second-level cache.
+constexpr std::size_t kTileFloats = 512 * 64;
+constexpr std::size_t kMostTileKeys = 512, kLeastTileKeys = 64;
+
+std::size_t round_up(std::size_t n, std::size_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+std::size_t tile_keys(std::size_t dim) {
+  const std::size_t fit = kTileFloats / dim / kLeastTileKeys * kLeastTileKeys;
+  return std::clamp(fit, kLeastTileKeys, kMostTileKeys);
+}
+
+std::size_t block_queries(std::size_t group) {
+  return std::max<std::size_t>(12, kBlockRows / group / 12 * 12);
+}
+
+}  // namespace
+
+PrefillShape prefill_shape(const Problem& problem, const KeyValues& kv, std::size_t queries,
+                           std::size_t keys, Target target) {
+  const PrefillGeometry geometry = HEED_FUNCTION(TargetGeometry, target)();
+  PrefillShape shape;
+  shape.panel = geometry.panel;
+  shape.strip = geometry.strip;
+  shape.lanes = geometry.lanes;
+  shape.group = problem.query_heads / problem.kv_heads;
+  shape.block_queries = std::min(block_queries(shape.group), std::max<std::size_t>(1, queries));
+  shape.tile_keys = tile_keys(std::max(problem.key_dim, problem.value_dim));
+  shape.value_stride = round_up(problem.value_dim, geometry.panel);
+  shape.pack_values = kv.v.dtype != DType::f32 || kv.v.block_table != nullptr ||
+                      shape.value_stride != problem.value_dim;
+
+  const std::size_t rows = shape.block_queries * shape.group;
+  const std::size_t tile = std::min(shape.tile_keys, round_up(keys, geometry.panel));
+  const auto take = [&](std::size_t floats) {
+    const std::size_t begin = shape.floats;
+    shape.floats += round_up(floats, kAlignment / sizeof(float));
+    return begin;
+  };
+  shape.q = take(checked_product("attention: workspace", {rows, problem.key_dim}));
+  shape.k = take(checked_product("attention: workspace", {tile, problem.key_dim}));
+  shape.v = take(shape.pack_values ? tile * shape.value_stride : 0);
+  shape.s = take(geometry.strip * shape.score_stride());
+  shape.o = take(checked_product("attention: workspace", {rows, shape.value_stride}));
+  shape.m = take(rows);
+  shape.l = take(rows);
+  shape.scratch = take(tile + geometry.panel);
+  return shape;
+}
+
+void prefill_items(const Problem& problem, const PrefillShape& shape,
+                   std::span<const std::uint32_t> sequences, std::vector<PrefillItem>& items) {
+  items.clear();
+  for (const std::uint32_t n : sequences) {
+    const Sequence& sequence = problem.sequences[n];
+    std::uint32_t block = 0;
+    for (std::size_t i = 0; i < sequence.queries; i += shape.block_queries, ++block) {
+      const std::size_t count = std::min(shape.block_queries, sequence.queries - i);
+      // Ranges grow linearly but for their ends: the mean of the first and the last will do.
+      const double first = static_cast<double>(problem.visible_keys(sequence, i).size());
+      const double last = static_cast<double>(problem.visible_keys(sequence, i + count - 1).size());
+      items.push_back({n, block, static_cast<double>(count) * (first + last) / 2});
+    }
+  }
+  std::sort(items.begin(), items.end(), [](const PrefillItem& a, const PrefillItem& b) {
+    if (a.pairs != b.pairs) return a.pairs > b.pairs;
+    return a.sequence != b.sequence ? a.sequence < b.sequence : a.block < b.block;
+  });
+}
+
+bool run_prefill(const Run& run, const PrefillShape& shape, std::span<const PrefillItem> items,
+                 Target target, Crew& crew) {
+  const auto task = HEED_FUNCTION(PrefillTask, target);
+  const ScoreRules rules = score_rules(*run.problem, *run.options);
+  auto* workspace = reinterpret_cast<float*>(crew.workspace().data());
+  const std::size_t heads = run.problem->kv_heads;
+  return crew.for_each(items.size() * heads, [&](std::size_t index, std::size_t, std::size_t worker) {
+    const PrefillItem& item = items[index / heads];
+    const Sequence& sequence = run.problem->sequences[item.sequence];
+    PrefillBlock block;
+    block.run = &run;
+    block.rules = &rules;
+    block.shape = &shape;
+    block.sequence = item.sequence;
+    block.kv_head = index % heads;
+    block.first_query = item.block * shape.block_queries;
+    block.queries = std::min(shape.block_queries, sequence.queries - block.first_query);
+    block.workspace = workspace + worker * shape.floats;
+    task(block);
+    crew.did(item.pairs);
+  });
+}
+
+}  // namespace kernels
+}  // namespace heed
+#endif  // HWY_ONCE

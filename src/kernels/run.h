@@ -1,0 +1,45 @@
+// Runner: a described problem, planned once and run on the kernels any number of times. Behind
+// heed::attention, heed::Plan and the caches; keys and values come from a RowStore, so they may be
+// paged or int8.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/problem.h"
+#include "heed/attention.h"
+#include "kernels/kernel.h"
+#include "kernels/prefill.h"
+#include "kernels/targets.h"
+
+namespace heed::kernels {
+
+class Runner {
+ public:
+  // Chooses the target, the kernel of each sequence and the threads, and allocates the workspace.
+  // Of `run` only shapes and dtypes are read. Sequences may later have other lengths, as long as
+  // none has more than `queries` queries or `keys` keys and there are no more of them in all.
+  Runner(const Run& run, std::size_t queries, std::size_t keys, const Execution& execution);
+
+  const PlanInfo& info() const { return info_; }
+
+  // Allocates nothing. Throws heed::Cancelled if the progress callback says so, heed::Error if the
+  // run does not fit the plan.
+  void run(const Run& run);
+
+ private:
+  void choose_tasks(const Problem& problem);
+
+  Target target_;
+  Progress progress_;
+  std::size_t queries_, keys_;
+  PrefillShape prefill_;
+  std::vector<std::uint32_t> prefill_sequences_;
+  std::vector<PrefillItem> prefill_items_;
+  AlignedBuffer<std::byte> workspace_;
+  PlanInfo info_;
+};
+
+}  // namespace heed::kernels

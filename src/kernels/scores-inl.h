@@ -1,0 +1,244 @@
+// Steps 2 to 4 of the operator on a tile of scores: soft-cap, bias, ALiBi, score_mod, mask; and the
+// softmax step. Both kernels use these, so each rule exists once.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/convert-inl.h"
+#include "kernels/exp-inl.h"
+#include "kernels/kernel.h"
+
+#if defined(HEED_KERNELS_SCORES_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_SCORES_INL_H
+#undef HEED_KERNELS_SCORES_INL_H
+#else
+#define HEED_KERNELS_SCORES_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// Scores s[rows, cols] of one head. Row r is query `query + r`, column c is key `key + c`. Rows may
+// be read and written up to the next multiple of kLanes columns.
+struct Tile {
+  float* s = nullptr;
+  std::size_t stride = 0, rows = 0, cols = 0;
+  std::size_t sequence = 0, head = 0, query = 0, key = 0;
+  double position = 0;        // of query `query` among the keys, minus `key`
+  float* scratch = nullptr;   // `cols` floats, rounded up to kLanes
+};
+
+// Calls f(c, count) for every vector of a row of `cols`; count < kLanes for the last, incomplete one.
+template <class F>
+HWY_INLINE void ForVectors(std::size_t cols, F&& f) {
+  std::size_t c = 0;
+  for (; c + kLanes <= cols; c += kLanes) f(c, kLanes);
+  if (c < cols) f(c, cols - c);
+}
+
+template <class T>
+HWY_INLINE V LoadUpTo(const T* p, std::size_t count) {
+  return count == kLanes ? LoadAs(D(), p) : LoadSome(D(), p, count);
+}
+
+// The entries [0, cols) of one row of a mask or bias, strided by `step` elements.
+template <class T>
+HWY_INLINE const T* RowOf(const ScoreView& view, const Tile& tile, std::size_t r) {
+  return static_cast<const T*>(view.data) +
+         static_cast<std::ptrdiff_t>(tile.sequence) * view.strides[0] +
+         static_cast<std::ptrdiff_t>(tile.head) * view.strides[1] +
+         static_cast<std::ptrdiff_t>(tile.query + r) * view.strides[2] +
+         static_cast<std::ptrdiff_t>(tile.key) * view.strides[3];
+}
+
+HWY_INLINE float ToFloat(float x) { return x; }
+HWY_INLINE float ToFloat(double x) {  // what is finite stays finite
+  constexpr double kMost = std::numeric_limits<float>::max();
+  return static_cast<float>(std::isinf(x) ? x : std::clamp(x, -kMost, kMost));
+}
+HWY_INLINE float ToFloat(f16 x) { return to_float(x); }
+HWY_INLINE float ToFloat(bf16 x) { return to_float(x); }
+
+inline void CapScores(const kernels::ScoreRules& rules, const Tile& tile) {
+  const V cap = hn::Set(D(), rules.cap);
+  for (std::size_t r = 0; r < tile.rows; ++r) {
+    float* s = tile.s + r * tile.stride;
+    for (std::size_t c = 0; c < tile.cols; c += kLanes)
+      hn::StoreU(hn::Mul(cap, Tanh(hn::LoadU(D(), s + c))), D(), s + c);
+  }
+}
+
+// x * unit, where what is finite stays finite: people write the lowest float to mean "hardly", and
+// times log2(e) it would become -infinity.
+HWY_INLINE V InUnits(V x, V unit) {
+  const D d;
+  const V most = hn::Set(d, std::numeric_limits<float>::max());
+  const V product = AtMost(AtLeast(hn::Mul(x, unit), hn::Neg(most)), most);
+  return hn::IfThenElse(hn::Gt(hn::Abs(x), most), x, product);
+}
+
+// s += unit * bias; -infinity hides whatever the score was, NaN included.
+template <class T>
+HWY_INLINE void AddBiasRow(float unit, const T* bias, float* s, std::size_t cols) {
+  const D d;
+  const V u = hn::Set(d, unit), hidden = hn::Set(d, -kInf);
+  ForVectors(cols, [&](std::size_t c, std::size_t count) {
+    const V b = LoadUpTo(bias + c, count);
+    const V sum = hn::Add(hn::LoadU(d, s + c), InUnits(b, u));
+    hn::StoreU(hn::IfThenElse(hn::Eq(b, hidden), hidden, sum), d, s + c);
+  });
+}
+
+template <class T>
+inline void AddBiasAs(const kernels::ScoreRules& rules, const Tile& tile) {
+  const std::ptrdiff_t step = rules.bias.strides[3];
+  for (std::size_t r = 0; r < tile.rows; ++r) {
+    const T* row = RowOf<T>(rules.bias, tile, r);
+    float* s = tile.s + r * tile.stride;
+    if constexpr (!std::is_same_v<T, double>) {
+      if (step == 1) {
+        AddBiasRow(rules.unit, row, s, tile.cols);
+        continue;
+      }
+    }
+    for (std::size_t c = 0; c < tile.cols; ++c)
+      tile.scratch[c] = ToFloat(row[static_cast<std::ptrdiff_t>(c) * step]);
+    AddBiasRow(rules.unit, tile.scratch, s, tile.cols);
+  }
+}
+
+inline void AddBias(const kernels::ScoreRules& rules, const Tile& tile) {
+  switch (rules.bias.dtype) {
+    case DType::f16: return AddBiasAs<f16>(rules, tile);
+    case DType::bf16: return AddBiasAs<bf16>(rules, tile);
+    case DType::f64: return AddBiasAs<double>(rules, tile);
+    default: return AddBiasAs<float>(rules, tile);
+  }
+}
+
+// s -= unit * slope * |i + offset - j|
+inline void AddAlibi(const kernels::ScoreRules& rules, const Tile& tile) {
+  const D d;
+  const V slope = hn::Set(d, -rules.slopes[tile.head] * rules.unit);
+  for (std::size_t r = 0; r < tile.rows; ++r) {
+    float* s = tile.s + r * tile.stride;
+    const double position = tile.position + static_cast<double>(r);
+    for (std::size_t c = 0; c < tile.cols; c += kLanes) {
+      const V first = hn::Set(d, static_cast<float>(position - static_cast<double>(c)));
+      const V distance = hn::Abs(hn::Sub(first, hn::Iota(d, 0)));
+      hn::StoreU(hn::MulAdd(distance, slope, hn::LoadU(d, s + c)), d, s + c);
+    }
+  }
+}
+
+inline void ModifyScores(const kernels::ScoreRules& rules, const Tile& tile) {
+  rules.mod.f32({.s = tile.s,
+                 .rows = tile.rows,
+                 .cols = tile.cols,
+                 .stride = tile.stride,
+                 .batch = tile.sequence,
+                 .head = tile.head,
+                 .query = tile.query,
+                 .key = tile.key},
+                rules.mod.user);
+  const V log2e = hn::Set(D(), static_cast<float>(kernels::kLog2E));
+  for (std::size_t r = 0; r < tile.rows; ++r) {
+    float* s = tile.s + r * tile.stride;
+    for (std::size_t c = 0; c < tile.cols; c += kLanes)
+      hn::StoreU(InUnits(hn::LoadU(D(), s + c), log2e), D(), s + c);
+  }
+}
+
+// s <- -infinity where the mask is 0.
+HWY_INLINE void MaskRow(const std::uint8_t* mask, float* s, std::size_t cols) {
+  const D d;
+  const DI di;
+  const hn::Rebind<std::uint8_t, D> d8;
+  ForVectors(cols, [&](std::size_t c, std::size_t count) {
+    std::uint8_t some[kLanes] = {};
+    for (std::size_t n = 0; count < kLanes && n < count; ++n) some[n] = mask[c + n];
+    const auto bytes = hn::LoadU(d8, count == kLanes ? mask + c : some);
+    const auto hidden = hn::Eq(hn::PromoteTo(di, bytes), hn::Zero(di));
+    hn::StoreU(hn::IfThenElse(hn::RebindMask(d, hidden), hn::Set(d, -kInf), hn::LoadU(d, s + c)), d,
+               s + c);
+  });
+}
+
+inline void MaskScores(const kernels::ScoreRules& rules, const Tile& tile) {
+  const std::ptrdiff_t step = rules.mask.strides[3];
+  auto* bytes = reinterpret_cast<std::uint8_t*>(tile.scratch);
+  for (std::size_t r = 0; r < tile.rows; ++r) {
+    const std::uint8_t* row = RowOf<std::uint8_t>(rules.mask, tile, r);
+    if (step != 1) {
+      for (std::size_t c = 0; c < tile.cols; ++c) bytes[c] = row[static_cast<std::ptrdiff_t>(c) * step];
+      row = bytes;
+    }
+    MaskRow(row, tile.s + r * tile.stride, tile.cols);
+  }
+}
+
+// What the bias hides stays hidden whatever score_mod wrote there.
+inline void HideByBias(const kernels::ScoreRules& rules, const Tile& tile) {
+  for (std::size_t r = 0; r < tile.rows; ++r)
+    for (std::size_t c = 0; c < tile.cols; ++c)
+      if (kernels::bias_hides(rules, tile.sequence, tile.head, tile.query + r, tile.key + c))
+        tile.s[r * tile.stride + c] = -kInf;
+}
+
+// Steps 2 to 4 except for the range of visible keys.
+inline void ChangeScores(const kernels::ScoreRules& rules, const Tile& tile) {
+  if (rules.capped) CapScores(rules, tile);
+  if (rules.bias) AddBias(rules, tile);
+  if (!rules.slopes.empty()) AddAlibi(rules, tile);
+  if (rules.mod) {
+    ModifyScores(rules, tile);
+    if (rules.bias) HideByBias(rules, tile);
+  }
+  if (rules.mask) MaskScores(rules, tile);
+}
+
+// The largest of s[0, n), n a multiple of kLanes; NaN may be passed over.
+HWY_INLINE float MaxOf(const float* s, std::size_t n) {
+  const D d;
+  V m = hn::Set(d, -kInf);
+  for (std::size_t c = 0; c < n; c += kLanes) m = hn::Max(m, hn::LoadU(d, s + c));
+  return MaxLanes(m);
+}
+
+// s[0, n) <- 2^(s - m); returns the sum. n a multiple of kLanes.
+HWY_INLINE float ExpOf(float* s, std::size_t n, float m) {
+  const D d;
+  const V reference = hn::Set(d, m);
+  V sum = hn::Zero(d);
+  for (std::size_t c = 0; c < n; c += kLanes) {
+    const V p = Exp2(hn::Sub(hn::LoadU(d, s + c), reference));
+    hn::StoreU(p, d, s + c);
+    sum = hn::Add(sum, p);
+  }
+  return SumLanes(sum);
+}
+
+// The softmax step for one row: s[0, n) <- 2^(s - m) with m grown to cover it, l to match.
+// Returns the factor that rescales what has been accumulated so far.
+HWY_INLINE float SoftmaxStep(float* s, std::size_t n, float& m, float& l) {
+  const float largest = MaxOf(s, n);
+  const float m_new = largest > m ? largest : m;
+  const float reference = m_new == -kInf ? 0.0f : m_new;  // nothing visible yet: avoid -inf - -inf
+  const float factor =
+      m == m_new ? 1.0f : hn::GetLane(Exp2(hn::Set(D(), m - reference)));  // 0 from -infinity
+  l = l * factor + ExpOf(s, n, reference);
+  m = m_new;
+  return factor;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
