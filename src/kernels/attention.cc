@@ -37,8 +37,7 @@ struct Plan::Impl {
        const Execution& execution)
       : problem(checked(q, k, v, options)),
         shape{q, k, v, problem.sequences.size()},
-        runner(operands(q, k, v, {}, {}, options),
-               problem.ragged ? q.tokens : problem.most_queries,
+        runner(operands(q, k, v, {}, {}, options), problem.ragged ? q.tokens : problem.most_queries,
                problem.ragged ? k.tokens : problem.most_keys, execution) {}
 
   static Problem checked(ConstTensorView q, ConstTensorView k, ConstTensorView v,

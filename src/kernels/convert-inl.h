@@ -12,8 +12,8 @@
 
 // Whether Highway's own f16 conversions are the hardware's. Its emulation knows neither infinity
 // nor rounding, so elsewhere the bits are moved here.
-#if HEED_WITH_HIGHWAY && \
-    (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64))
+#if HEED_WITH_HIGHWAY && (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || \
+                          (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64))
 #define HEED_HARDWARE_F16 1
 #else
 #define HEED_HARDWARE_F16 0
@@ -51,8 +51,8 @@ HWY_INLINE hn::Vec<DF> LoadAs(DF df, const f16* p) {
   // Infinity and NaN, now 2^16 and above, take the largest exponent.
   const auto special = hn::Or(magnitude, hn::Set(du, 0x7f800000u));
   const auto finite = hn::Lt(scaled, hn::Set(df, 0x1p16f));
-  return hn::BitCast(
-      df, hn::Or(sign, hn::IfThenElse(hn::RebindMask(du, finite), hn::BitCast(du, scaled), special)));
+  return hn::BitCast(df, hn::Or(sign, hn::IfThenElse(hn::RebindMask(du, finite),
+                                                     hn::BitCast(du, scaled), special)));
 #endif
 }
 

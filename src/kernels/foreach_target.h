@@ -5,8 +5,8 @@
 //   #include "kernels/foreach_target.h"  // must come first
 //   #include "kernels/simd-inl.h"
 //
-// and has its per-target code between HWY_BEFORE_NAMESPACE() and HWY_AFTER_NAMESPACE(), in namespace
-// heed::HWY_NAMESPACE; what exists once comes under #if HWY_ONCE.
+// and has its per-target code between HWY_BEFORE_NAMESPACE() and HWY_AFTER_NAMESPACE(), in
+// namespace heed::HWY_NAMESPACE; what exists once comes under #if HWY_ONCE.
 //
 // The facts about instruction sets:
 //  - x86-64: scalar (always runs), SSE4, AVX2, AVX3 (AVX-512); aarch64: NEON; WebAssembly: SIMD128.

@@ -1,6 +1,13 @@
 // What kernels are given: one run of a problem, the rules its scores follow in the kernels' units,
 // and a crew of threads. Prefill and decode both work from this and from rows.h.
 //
+// A kernel NAME is three functions of NAME.h, which Runner (run.h) calls:
+//   NAME_shape(problem, ...)          tile sizes and workspace, from shapes, dtypes and options
+//   alone NAME_items(problem, shape, ...)   the work of given sequences, in pieces, most expensive
+//   first run_NAME(run, shape, items, ...)  does it, piece by piece, on the crew
+// Which kernel a sequence gets depends on that sequence alone, never on the rest of the batch nor
+// on the threads: its bits must not.
+//
 // Scores live in base 2: the scale times log2(e) is folded into the query, p = 2^(s - m), and only
 // the logsumexp handed out is natural. A score_mod sees natural scores.
 #pragma once
@@ -33,13 +40,13 @@ struct Run {
 
 // Steps 1 to 3 of the operator in the kernels' units.
 struct ScoreRules {
-  float query_scale = 1;      // multiplies the query, so that q . k is the score
-  bool capped = false;        // then q . k is score / softcap, and the score is
-  float cap = 0;              //   cap * tanh(q . k)
-  float unit = 1;             // multiplies bias and slopes: log2(e), or 1 before a score_mod
-  ScoreView bias, mask;       // stride 0 along broadcast axes
+  float query_scale = 1;  // multiplies the query, so that q . k is the score
+  bool capped = false;    // then q . k is score / softcap, and the score is
+  float cap = 0;          //   cap * tanh(q . k)
+  float unit = 1;         // multiplies bias and slopes: log2(e), or 1 before a score_mod
+  ScoreView bias, mask;   // stride 0 along broadcast axes
   std::span<const float> slopes;
-  ScoreMod mod;               // its result is multiplied by log2(e)
+  ScoreMod mod;  // its result is multiplied by log2(e)
 
   // Whether scores change between q . k and the softmax, other than by the range of visible keys.
   bool change_scores() const {
@@ -50,8 +57,8 @@ struct ScoreRules {
 };
 ScoreRules score_rules(const Problem& problem, const AttentionOptions& options);
 
-// Whether mask or bias hide key j from query i of sequence n. Slow: for the rare rows and tiles that
-// need it one by one.
+// Whether mask or bias hide key j from query i of sequence n. Slow: for the rare rows and tiles
+// that need it one by one.
 bool mask_hides(const ScoreRules& rules, std::size_t n, std::size_t head, std::size_t i,
                 std::size_t j);
 bool bias_hides(const ScoreRules& rules, std::size_t n, std::size_t head, std::size_t i,

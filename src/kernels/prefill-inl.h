@@ -233,17 +233,18 @@ class Block {
     ScorePanels<R>(strip.q, t.k + panel * kPanel * problem_.key_dim, problem_.key_dim, panels, s,
                    stride);
     if (rules_.change_scores())
-      ChangeScores(rules_, {.s = s,
-                            .stride = stride,
-                            .rows = R,
-                            .cols = end - key,
-                            .sequence = n_,
-                            .head = strip.head,
-                            .query = strip.query,
-                            .key = key,
-                            .position = static_cast<double>(sequence_.offset) +
-                                        (static_cast<double>(strip.query) - static_cast<double>(key)),
-                            .scratch = Space(shape_.scratch)});
+      ChangeScores(rules_,
+                   {.s = s,
+                    .stride = stride,
+                    .rows = R,
+                    .cols = end - key,
+                    .sequence = n_,
+                    .head = strip.head,
+                    .query = strip.query,
+                    .key = key,
+                    .position = static_cast<double>(sequence_.offset) +
+                                (static_cast<double>(strip.query) - static_cast<double>(key)),
+                    .scratch = Space(shape_.scratch)});
     HideOutside<R>(strip, key, panels * kPanel, s);
     if (!t.finite_values) return ExactTile(strip, R, t, key, begin, end, s);
     float factor[R];
@@ -345,18 +346,18 @@ class Block {
   }
 
   float& LseOf(std::size_t head, std::size_t i) const {
-    return run_.lse.data[static_cast<std::ptrdiff_t>(sequence_.batch) * run_.lse.batch_stride +
-                         static_cast<std::ptrdiff_t>(head) * run_.lse.head_stride +
-                         static_cast<std::ptrdiff_t>(sequence_.first_query + i) *
-                             run_.lse.token_stride];
+    return run_.lse
+        .data[static_cast<std::ptrdiff_t>(sequence_.batch) * run_.lse.batch_stride +
+              static_cast<std::ptrdiff_t>(head) * run_.lse.head_stride +
+              static_cast<std::ptrdiff_t>(sequence_.first_query + i) * run_.lse.token_stride];
   }
 
   void StoreRow(std::size_t head, std::size_t i, const float* o, float scale) const {
     const TensorView& out = run_.out;
-    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(sequence_.batch) * out.batch_stride +
-                              static_cast<std::ptrdiff_t>(head) * out.head_stride +
-                              static_cast<std::ptrdiff_t>(sequence_.first_query + i) *
-                                  out.token_stride;
+    const std::ptrdiff_t at =
+        static_cast<std::ptrdiff_t>(sequence_.batch) * out.batch_stride +
+        static_cast<std::ptrdiff_t>(head) * out.head_stride +
+        static_cast<std::ptrdiff_t>(sequence_.first_query + i) * out.token_stride;
     switch (out.dtype) {
       case DType::f16: return StoreScaled(o, scale, static_cast<f16*>(out.data) + at);
       case DType::bf16: return StoreScaled(o, scale, static_cast<bf16*>(out.data) + at);

@@ -117,21 +117,22 @@ bool run_prefill(const Run& run, const PrefillShape& shape, std::span<const Pref
   const ScoreRules rules = score_rules(*run.problem, *run.options);
   auto* workspace = reinterpret_cast<float*>(crew.workspace().data());
   const std::size_t heads = run.problem->kv_heads;
-  return crew.for_each(items.size() * heads, [&](std::size_t index, std::size_t, std::size_t worker) {
-    const PrefillItem& item = items[index / heads];
-    const Sequence& sequence = run.problem->sequences[item.sequence];
-    PrefillBlock block;
-    block.run = &run;
-    block.rules = &rules;
-    block.shape = &shape;
-    block.sequence = item.sequence;
-    block.kv_head = index % heads;
-    block.first_query = item.block * shape.block_queries;
-    block.queries = std::min(shape.block_queries, sequence.queries - block.first_query);
-    block.workspace = workspace + worker * shape.floats;
-    task(block);
-    crew.did(item.pairs);
-  });
+  return crew.for_each(
+      items.size() * heads, [&](std::size_t index, std::size_t, std::size_t worker) {
+        const PrefillItem& item = items[index / heads];
+        const Sequence& sequence = run.problem->sequences[item.sequence];
+        PrefillBlock block;
+        block.run = &run;
+        block.rules = &rules;
+        block.shape = &shape;
+        block.sequence = item.sequence;
+        block.kv_head = index % heads;
+        block.first_query = item.block * shape.block_queries;
+        block.queries = std::min(shape.block_queries, sequence.queries - block.first_query);
+        block.workspace = workspace + worker * shape.floats;
+        task(block);
+        crew.did(item.pairs);
+      });
 }
 
 }  // namespace kernels

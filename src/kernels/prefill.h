@@ -22,8 +22,8 @@ struct PrefillShape {
   std::size_t group = 1;          // query heads per key/value head
   std::size_t block_queries = 0;  // of each head of the group
   std::size_t tile_keys = 0;
-  bool pack_values = false;       // otherwise read in place
-  std::size_t value_stride = 0;   // d_v rounded up to a panel
+  bool pack_values = false;      // otherwise read in place
+  std::size_t value_stride = 0;  // d_v rounded up to a panel
   // Where the parts of a workspace begin, in floats, and how many there are.
   std::size_t q = 0, k = 0, v = 0, s = 0, o = 0, m = 0, l = 0, scratch = 0, floats = 0;
 

@@ -14,7 +14,8 @@ RowSource RowStore::of(const Sequence& sequence, std::size_t n, std::size_t head
                 (b * batch_stride + g * head_stride + t * token_stride) * bytes;
   source.row_bytes = token_stride * bytes;
   if (scales != nullptr) {
-    source.scales = scales + b * scale_batch_stride + g * scale_head_stride + t * scale_token_stride;
+    source.scales =
+        scales + b * scale_batch_stride + g * scale_head_stride + t * scale_token_stride;
     source.scale_stride = scale_token_stride;
   }
   if (paged) {

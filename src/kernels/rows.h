@@ -16,7 +16,7 @@ namespace heed::kernels {
 
 // The rows of one head of one sequence; row j belongs to token j.
 struct RowSource {
-  DType dtype = DType::f32;       // f32, f16, bf16 or i8
+  DType dtype = DType::f32;  // f32, f16, bf16 or i8
   const std::byte* data = nullptr;
   std::ptrdiff_t row_bytes = 0;   // from one row to the next, within a page
   const float* scales = nullptr;  // i8: element = stored * scale of its row

@@ -52,7 +52,8 @@ Runner::Runner(const Run& run, std::size_t queries, std::size_t keys, const Exec
   info_.tile_queries = prefill_.strip;
   info_.tile_keys = prefill_.tile_keys;
   info_.tasks = prefill_items_.size() * problem.kv_heads;
-  info_.flops = visible_pairs(problem) * 2 * static_cast<double>(problem.key_dim + problem.value_dim);
+  info_.flops =
+      visible_pairs(problem) * 2 * static_cast<double>(problem.key_dim + problem.value_dim);
   info_.bytes = bytes_moved(run);
   const auto worthwhile = static_cast<std::size_t>(std::max(1.0, info_.flops / kFlopsPerThread));
   info_.threads = std::max<std::size_t>(

@@ -30,11 +30,12 @@ struct Tile {
   float* s = nullptr;
   std::size_t stride = 0, rows = 0, cols = 0;
   std::size_t sequence = 0, head = 0, query = 0, key = 0;
-  double position = 0;        // of query `query` among the keys, minus `key`
-  float* scratch = nullptr;   // `cols` floats, rounded up to kLanes
+  double position = 0;       // of query `query` among the keys, minus `key`
+  float* scratch = nullptr;  // `cols` floats, rounded up to kLanes
 };
 
-// Calls f(c, count) for every vector of a row of `cols`; count < kLanes for the last, incomplete one.
+// Calls f(c, count) for every vector of a row of `cols`; count < kLanes for the last, incomplete
+// one.
 template <class F>
 HWY_INLINE void ForVectors(std::size_t cols, F&& f) {
   std::size_t c = 0;
@@ -57,13 +58,19 @@ HWY_INLINE const T* RowOf(const ScoreView& view, const Tile& tile, std::size_t r
          static_cast<std::ptrdiff_t>(tile.key) * view.strides[3];
 }
 
-HWY_INLINE float ToFloat(float x) { return x; }
+HWY_INLINE float ToFloat(float x) {
+  return x;
+}
 HWY_INLINE float ToFloat(double x) {  // what is finite stays finite
   constexpr double kMost = std::numeric_limits<float>::max();
   return static_cast<float>(std::isinf(x) ? x : std::clamp(x, -kMost, kMost));
 }
-HWY_INLINE float ToFloat(f16 x) { return to_float(x); }
-HWY_INLINE float ToFloat(bf16 x) { return to_float(x); }
+HWY_INLINE float ToFloat(f16 x) {
+  return to_float(x);
+}
+HWY_INLINE float ToFloat(bf16 x) {
+  return to_float(x);
+}
 
 inline void CapScores(const kernels::ScoreRules& rules, const Tile& tile) {
   const V cap = hn::Set(D(), rules.cap);
@@ -176,7 +183,8 @@ inline void MaskScores(const kernels::ScoreRules& rules, const Tile& tile) {
   for (std::size_t r = 0; r < tile.rows; ++r) {
     const std::uint8_t* row = RowOf<std::uint8_t>(rules.mask, tile, r);
     if (step != 1) {
-      for (std::size_t c = 0; c < tile.cols; ++c) bytes[c] = row[static_cast<std::ptrdiff_t>(c) * step];
+      for (std::size_t c = 0; c < tile.cols; ++c)
+        bytes[c] = row[static_cast<std::ptrdiff_t>(c) * step];
       row = bytes;
     }
     MaskRow(row, tile.s + r * tile.stride, tile.cols);
