@@ -1,12 +1,22 @@
 // The attention state: what a softmax over part of the keys leaves behind, so that parts can be
 // combined in any order into the attention over all of them.
 //
-// For one row and a set of keys J: m >= max_J s_j,  l = sum_J exp(s_j - m),  o = sum_J exp(s_j - m)
-// v_j. merge() is associative and commutative (up to rounding), empty() is its unit; normalise()
-// ends it. Split decode, shared prefixes and ring attention are all this algebra.
+// For one row and a set of visible keys J:
+//   m >= max_J s_j,   l = sum_J exp(s_j - m),   o = sum_J exp(s_j - m) v_j
+// merge() is associative and commutative (up to rounding), the empty state is its unit, and
+// normalise() ends it. Split decode, shared prefixes and ring attention are all this algebra.
+//
+// m = -infinity says that J is empty, and nothing else does: of an empty state l and o are not
+// read. Keys that are visible but all score -infinity leave m = the lowest finite float and l = 0:
+// beside finite scores they weigh nothing, alone they normalise to NaN. NaN stays NaN throughout.
+//
+//   AttentionState left = {.o = o_left, .m = m_left, .l = l_left}, right = {...};
+//   merge(left, right);
+//   float lse = normalise(left);  // left.o is the attention over the keys of both
+//
+// Thread safety: functions of their arguments alone.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -26,15 +36,17 @@ struct AttentionState {
 // The state of no keys.
 void make_empty(AttentionState& state);
 
-// into <- the state of both sets of keys. Same length of o.
+// into <- the state of both sets of keys, which must be disjoint. heed::Error unless both have the
+// same length of o. merge(a, b) and merge(b, a) leave the same bits.
 void merge(AttentionState& into, const AttentionState& other);
 
 // o <- o / l (0 for the empty state); returns lse = m + log(l), -infinity for the empty state.
 float normalise(AttentionState& state);
 
-// The same algebra on finished results: outputs o [batch, heads, tokens, dim] (f32, f16, bf16) with
-// their logsumexp, computed over disjoint keys, become the output over all of the keys.
-// `out` may be `a` or `b` themselves; `lse` is optional.
+// The same algebra on finished results: outputs a and b [batch, heads, tokens, dim] over disjoint
+// keys, with their logsumexp, become the output over all of the keys. a, b and out have one dtype
+// (f32, f16 or bf16) and one shape; out may be a or b itself, and lse (optional) lse_a or lse_b.
+// A row whose lse is -infinity saw no key and counts for nothing.
 void merge_states(ConstTensorView a, RowView lse_a, ConstTensorView b, RowView lse_b,
                   TensorView out, RowView lse = {});
 
