@@ -99,7 +99,11 @@ void validate(const Problem& problem);
 // `name` is the file's name in errors.
 Problem parse_problem(std::string_view json, const std::filesystem::path& folder = {},
                       std::string_view name = "problem");
-Problem read_problem(const std::filesystem::path& path);
+Problem read_problem(const std::filesystem::path& path);  // "-" is standard input
+
+// What hides keys, as on the command line: "none", "causal", "pad:N", or a file with a matrix
+// (.npy, or JSON: a list of rows). Replaces what the problem had.
+void set_mask(Problem& problem, std::string_view mask);
 
 // The problem as such a file, matrices in full and numbers in their shortest round-trip form.
 std::string to_json(const Problem& problem);
@@ -116,6 +120,10 @@ struct GenerateOptions {
 };
 // Embeddings and weights drawn from the seed alone; the same word gets the same embedding.
 Problem generate(const GenerateOptions& options);
+
+// Embeddings alone [tokens, dim].
+Matrix generate_embeddings(const std::vector<std::string>& tokens, std::size_t dim,
+                           std::uint64_t seed);
 
 // Words of a sentence, separated by white space.
 std::vector<std::string> split_words(std::string_view text);

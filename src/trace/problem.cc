@@ -49,10 +49,10 @@ class Validator {
     require(!m.empty(), name, ": is empty", line(name));
     require(m.rows * m.cols == m.values.size(), name, ": is ", m.rows, " by ", m.cols, " but has ",
             m.values.size(), " values", line(name));
-    require(rows == 0 || m.rows == rows, name, ": has ", m.rows, " rows, expected ", rows, ", ",
-            rows_of, line(name));
-    require(cols == 0 || m.cols == cols, name, ": has ", m.cols, " columns, expected ", cols, ", ",
-            cols_of, line(name));
+    require(rows == 0 || m.rows == rows, name, ": has ", m.rows, m.rows == 1 ? " row" : " rows",
+            ", expected ", rows, ", ", rows_of, line(name));
+    require(cols == 0 || m.cols == cols, name, ": has ", m.cols,
+            m.cols == 1 ? " column" : " columns", ", expected ", cols, ", ", cols_of, line(name));
   }
 
   void biases(const std::string& id, const std::vector<Matrix>& b, std::size_t heads,
