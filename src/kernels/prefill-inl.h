@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "kernels/pack-inl.h"
 #include "kernels/prefill_block.h"
-#include "kernels/scores-inl.h"
+#include "kernels/row-inl.h"
 
 #if defined(HEED_KERNELS_PREFILL_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_PREFILL_INL_H
@@ -136,6 +136,9 @@ class Block {
  private:
   float* Space(std::size_t offset) const { return block_.workspace + offset; }
   KeyRange Visible(std::size_t i) const { return problem_.visible_keys(sequence_, i); }
+  Row QueryRow(const Strip& strip, std::size_t r) const {
+    return Row(run_, rules_, n_, strip.head, strip.query + r);
+  }
 
   // Calls f(R, strip) for all strips of all heads of the group; R is a constant.
   template <class F>
@@ -164,17 +167,8 @@ class Block {
   }
 
   template <class T>
-  const T* QueryRow(std::size_t head, std::size_t i) const {
-    const ConstTensorView& q = run_.q;
-    return static_cast<const T*>(q.data) +
-           static_cast<std::ptrdiff_t>(sequence_.batch) * q.batch_stride +
-           static_cast<std::ptrdiff_t>(head) * q.head_stride +
-           static_cast<std::ptrdiff_t>(sequence_.first_query + i) * q.token_stride;
-  }
-
-  template <class T>
   void PackQueriesAs(const Strip& strip, std::size_t rows) {
-    PackQueries(QueryRow<T>(strip.head, strip.query), run_.q.token_stride, rows, problem_.key_dim,
+    PackQueries(QueryRow(strip, 0).template Query<T>(), run_.q.token_stride, rows, problem_.key_dim,
                 rules_.query_scale, const_cast<float*>(strip.q));
   }
 
@@ -245,7 +239,8 @@ class Block {
                     .position = static_cast<double>(sequence_.offset) +
                                 (static_cast<double>(strip.query) - static_cast<double>(key)),
                     .scratch = Space(shape_.scratch)});
-    HideOutside<R>(strip, key, panels * kPanel, s);
+    for (std::size_t r = 0; r < R; ++r)
+      QueryRow(strip, r).HideOutside(key, panels * kPanel, s + r * stride);
     if (!t.finite_values) return ExactTile(strip, R, t, key, begin, end, s);
     float factor[R];
     for (std::size_t r = 0; r < R; ++r)
@@ -261,13 +256,11 @@ class Block {
                  std::size_t begin, std::size_t end, float* s) {
     const D d;
     for (std::size_t r = 0; r < rows; ++r, s += shape_.score_stride()) {
-      const std::size_t i = strip.query + r;
-      const KeyRange range = Visible(i);
+      const Row row = QueryRow(strip, r);
+      const KeyRange range = row.Range();
       float* hidden = Space(shape_.scratch);  // 1 or 0 for each key
       for (std::size_t j = begin; j < end; ++j)
-        hidden[j - key] = !range.contains(j) || kernels::mask_hides(rules_, n_, strip.head, i, j) ||
-                          kernels::bias_hides(rules_, n_, strip.head, i, j) ||
-                          (rules_.mod && s[j - key] == -kInf);
+        hidden[j - key] = !range.contains(j) || row.Hides(j) || (rules_.mod && s[j - key] == -kInf);
       const std::size_t cols = (end - key + kPanel - 1) / kPanel * kPanel;
       const V factor = hn::Set(d, SoftmaxStep(s, cols, strip.m[r], strip.l[r]));
       for (std::size_t c = 0; c < shape_.value_stride; c += kLanes) {
@@ -283,98 +276,19 @@ class Block {
     }
   }
 
-  // -infinity for the keys outside each row's range.
-  template <std::size_t R>
-  void HideOutside(const Strip& strip, std::size_t key, std::size_t cols, float* s) {
-    for (std::size_t r = 0; r < R; ++r) {
-      const KeyRange range = Visible(strip.query + r);
-      float* row = s + r * shape_.score_stride();
-      const std::size_t begin = std::clamp(range.begin, key, key + cols) - key;
-      const std::size_t end = std::clamp(range.end, key + begin, key + cols) - key;
-      std::fill(row, row + begin, -kInf);
-      std::fill(row + end, row + cols, -kInf);
-    }
-  }
-
-  // Whether row r of the strip sees any key, by visibility and not by magnitude. Asked when all its
-  // scores came out as -infinity.
-  template <class T>
-  bool SeesAKey(const Strip& strip, std::size_t r, std::size_t rows) const {
-    const std::size_t i = strip.query + r;
-    const kernels::RowSource keys = run_.kv.k.of(sequence_, n_, block_.kv_head);
-    const KeyRange range = Visible(i);
-    for (std::size_t j = range.begin; j < range.end; ++j) {
-      if (kernels::mask_hides(rules_, n_, strip.head, i, j) ||
-          kernels::bias_hides(rules_, n_, strip.head, i, j))
-        continue;
-      if (!rules_.mod) return true;
-      // score_mod hides what it makes -infinity, but not what was so before.
-      float dot = 0;
-      for (std::size_t c = 0; c < problem_.key_dim; ++c)
-        dot += strip.q[c * rows + r] * (LoadOne(keys.row<T>(j) + c) * keys.scale(j));
-      if (dot == -kInf) return true;
-    }
-    return false;
-  }
-
-  // Normalises and stores R rows.
   template <class T>
   void Finish(const Strip& strip, std::size_t rows) {
+    const kernels::RowSource keys = run_.kv.k.of(sequence_, n_, block_.kv_head);
     for (std::size_t r = 0; r < rows; ++r) {
-      const float sink = kernels::sink_of(run_, strip.head);
-      float m = strip.m[r], l = strip.l[r], scale = 1;
-      float lse = 0;
-      if (l == 0.0f && m == -kInf && sink == -kInf && SeesAKey<T>(strip, r, rows)) {
-        lse = scale = std::numeric_limits<float>::quiet_NaN();  // all it sees is -infinity
-      } else if (l == 0.0f && m == -kInf) {
-        lse = sink;
-      } else {
-        if (sink != -kInf) {
-          const float s = sink * static_cast<float>(kernels::kLog2E);
-          const float top = std::max(m, s);
-          scale = std::exp2(m - top);
-          l = l * scale + std::exp2(s - top);
-          m = top;
-        }
-        lse = static_cast<float>((static_cast<double>(m) + std::log2(static_cast<double>(l))) *
-                                 kernels::kLn2);
-        scale /= l;
-      }
-      StoreRow(strip.head, strip.query + r, strip.o + r * shape_.value_stride, scale);
-      if (run_.lse) LseOf(strip.head, strip.query + r) = lse;
+      const auto raw_score = [&](std::size_t j) {
+        float dot = 0;
+        for (std::size_t c = 0; c < problem_.key_dim; ++c)
+          dot += strip.q[c * rows + r] * (LoadOne(keys.row<T>(j) + c) * keys.scale(j));
+        return dot;
+      };
+      QueryRow(strip, r).Finish(strip.m[r], strip.l[r], strip.o + r * shape_.value_stride,
+                                raw_score);
     }
-  }
-
-  float& LseOf(std::size_t head, std::size_t i) const {
-    return run_.lse
-        .data[static_cast<std::ptrdiff_t>(sequence_.batch) * run_.lse.batch_stride +
-              static_cast<std::ptrdiff_t>(head) * run_.lse.head_stride +
-              static_cast<std::ptrdiff_t>(sequence_.first_query + i) * run_.lse.token_stride];
-  }
-
-  void StoreRow(std::size_t head, std::size_t i, const float* o, float scale) const {
-    const TensorView& out = run_.out;
-    const std::ptrdiff_t at =
-        static_cast<std::ptrdiff_t>(sequence_.batch) * out.batch_stride +
-        static_cast<std::ptrdiff_t>(head) * out.head_stride +
-        static_cast<std::ptrdiff_t>(sequence_.first_query + i) * out.token_stride;
-    switch (out.dtype) {
-      case DType::f16: return StoreScaled(o, scale, static_cast<f16*>(out.data) + at);
-      case DType::bf16: return StoreScaled(o, scale, static_cast<bf16*>(out.data) + at);
-      default: return StoreScaled(o, scale, static_cast<float*>(out.data) + at);
-    }
-  }
-
-  template <class T>
-  void StoreScaled(const float* o, float scale, T* to) const {
-    const D d;
-    ForVectors(problem_.value_dim, [&](std::size_t c, std::size_t count) {
-      const V v = hn::Mul(hn::LoadU(d, o + c), hn::Set(d, scale));
-      if (count == kLanes)
-        StoreAs(v, to + c);
-      else
-        StoreSome(v, to + c, count);
-    });
   }
 
   const kernels::Run& run_;
