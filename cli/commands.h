@@ -12,4 +12,6 @@ struct ExitCode {
   int value = 0;
 };
 
+void add_bench(CLI::App& app);
+
 }  // namespace heed::cli

@@ -1,0 +1,52 @@
+// Inputs: the numbers that the named shapes are measured on, made once and shared by all of them.
+//
+// Every shape's tensors are windows onto the front of the same few buffers, so that measuring all
+// shapes in turns needs no more memory than the largest one. The numbers look normal (mean 0,
+// deviation 1) and are the same on every machine.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "bench/harness/aligned.h"
+#include "bench/harness/shapes.h"
+#include "heed/options.h"
+#include "heed/view.h"
+
+namespace heed::bench {
+
+inline constexpr float kLargestInput = 3.47f;  // no input is larger in magnitude
+
+// One shape with its tensors; out is given where it is run. Lives as long as its Inputs.
+struct Problem {
+  Shape shape;
+  ConstTensorView q, k, v;
+  std::vector<std::int64_t> cu_seqlens;  // [sequences + 1] where the shape is ragged
+  ScoreView bias;
+
+  AttentionOptions options() const;  // views into this problem
+};
+
+// The view of `data` as the output of a problem: laid out as its queries are.
+TensorView output_view(const Problem& problem, float* data);
+std::size_t output_size(const Shape& shape);
+
+class Inputs {
+ public:
+  explicit Inputs(std::span<const Shape> shapes);
+
+  Problem problem(const Shape& shape) const;
+
+  // The keys and values of a shape, one after the other, as plain memory.
+  std::span<const std::byte> kv_memory(const Shape& shape) const;
+
+ private:
+  AlignedVector<float> queries_, bias_, kv_f32_;
+  AlignedVector<f16> kv_f16_;
+  AlignedVector<bf16> kv_bf16_;
+};
+
+}  // namespace heed::bench

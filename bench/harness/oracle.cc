@@ -1,0 +1,100 @@
+#include "bench/harness/oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "heed/reference.h"
+
+namespace heed::bench {
+namespace {
+
+// Enough rows for a maximum to mean something, and fewer of them where each is long.
+std::size_t sampled_rows(const Shape& shape) {
+  constexpr std::size_t kKeysInAll = std::size_t{1} << 17;
+  return std::clamp<std::size_t>(kKeysInAll / shape.n_k, 4, 32);
+}
+
+// View of one token, or of a range of tokens, of one head of one batch row.
+ConstTensorView part(ConstTensorView x, std::size_t batch, std::size_t head, std::size_t token,
+                     std::size_t tokens) {
+  const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(batch) * x.batch_stride +
+                            static_cast<std::ptrdiff_t>(head) * x.head_stride +
+                            static_cast<std::ptrdiff_t>(token) * x.token_stride;
+  x.data =
+      static_cast<const std::byte*>(x.data) + at * static_cast<std::ptrdiff_t>(size_of(x.dtype));
+  x.batch = x.heads = 1;
+  x.tokens = tokens;
+  return x;
+}
+
+// One query of a problem with what it attends to.
+struct RowProblem {
+  ConstTensorView q, k, v;
+  AttentionOptions options;
+};
+
+// The problem of query `token` alone, where its sequence starts at token `start` and has `n_k`
+// keys.
+RowProblem row_problem(const Problem& problem, std::size_t batch, std::size_t head,
+                       std::size_t token, std::size_t start, std::size_t n_k) {
+  const Shape& shape = problem.shape;
+  const std::size_t kv_head = head / (shape.query_heads / shape.kv_heads);
+  RowProblem row{part(problem.q, batch, head, token, 1),
+                 part(problem.k, batch, kv_head, start, n_k),
+                 part(problem.v, batch, kv_head, start, n_k), problem.options()};
+  row.options.cu_seqlens_q = row.options.cu_seqlens_k = {};
+  if (shape.causal) row.options.query_offset = static_cast<std::int64_t>(token - start);
+  if (row.options.bias) {
+    ScoreView& bias = row.options.bias;
+    bias.data = static_cast<const float*>(bias.data) +
+                static_cast<std::ptrdiff_t>(head) * bias.strides[1] +
+                static_cast<std::ptrdiff_t>(token) * bias.strides[2];
+    bias.sizes = {1, 1, 1, n_k};
+  }
+  return row;
+}
+
+}  // namespace
+
+Oracle::Oracle(const Problem& problem) {
+  const Shape& shape = problem.shape;
+  const std::size_t count = sampled_rows(shape);
+  for (std::size_t n = 0; n < count; ++n) {
+    // Spread over sequences, heads and tokens; steps without a common factor with the sizes mix
+    // them. The first row and the last are among them.
+    const bool last = n + 1 == count;
+    const std::size_t sequence = last ? shape.batch - 1 : n * 37 % shape.batch;
+    const std::size_t head = last ? shape.query_heads - 1 : n * 5 % shape.query_heads;
+    std::size_t start = 0, n_q = shape.n_q, n_k = shape.n_k;
+    if (shape.shortest != 0) {
+      start = static_cast<std::size_t>(problem.cu_seqlens[sequence]);
+      n_q = n_k = static_cast<std::size_t>(problem.cu_seqlens[sequence + 1]) - start;
+    }
+    const std::size_t batch = shape.shortest == 0 ? sequence : 0;
+    const std::size_t token = start + (last ? n_q - 1 : n * 7919 % n_q);
+    const RowProblem row = row_problem(problem, batch, head, token, start, n_k);
+    const auto truth = reference::attention<double>(row.q, row.k, row.v, row.options);
+    const auto plain = reference::attention<float>(row.q, row.k, row.v, row.options);
+    for (std::size_t c = 0; c < shape.head_dim; ++c)
+      plain_error_ =
+          std::max(plain_error_, std::abs(double{plain.o.values[c]} - truth.o.values[c]));
+    rows_.push_back({batch, head, token, truth.o.values});
+  }
+}
+
+Accuracy Oracle::check(ConstTensorView answer) const {
+  Accuracy accuracy{.error = 0, .plain_error = plain_error_};
+  for (const Row& row : rows_) {
+    const auto* o = static_cast<const float*>(part(answer, row.batch, row.head, row.token, 1).data);
+    for (std::size_t c = 0; c < row.truth.size(); ++c) {
+      const double error = std::abs(double{o[c]} - row.truth[c]);
+      accuracy.error = std::isnan(error) ? std::numeric_limits<double>::infinity()
+                                         : std::max(accuracy.error, error);
+      if (std::isinf(accuracy.error)) return accuracy;
+    }
+  }
+  return accuracy;
+}
+
+}  // namespace heed::bench

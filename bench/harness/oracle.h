@@ -1,0 +1,35 @@
+// Oracle: the true answer of a problem on sampled rows, and how far from it an answer may be.
+//
+// A row is computed on its own, as a problem with one query, so that checking costs a small part of
+// what it checks: by the reference in double (the truth) and in plain float (the yardstick).
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "bench/harness/inputs.h"
+
+namespace heed::bench {
+
+struct Accuracy {
+  double error = 0;        // largest |answer - truth|; infinite where the answer is not a number
+  double plain_error = 0;  // largest |plain float - truth|
+  double vs_plain() const { return error == plain_error ? 1.0 : error / plain_error; }
+};
+
+class Oracle {
+ public:
+  explicit Oracle(const Problem& problem);
+
+  Accuracy check(ConstTensorView answer) const;  // f32, laid out as output_view
+
+ private:
+  struct Row {
+    std::size_t batch, head, token;  // in the tensors
+    std::vector<double> truth;       // [d_v]
+  };
+  std::vector<Row> rows_;
+  double plain_error_ = 0;
+};
+
+}  // namespace heed::bench

@@ -1,0 +1,162 @@
+#include "bench/harness/suite.h"
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "bench/harness/aligned.h"
+#include "bench/harness/heed_run.h"
+#include "bench/harness/inputs.h"
+#include "bench/harness/memory.h"
+#include "heed/machine.h"
+
+namespace heed::bench {
+namespace {
+
+constexpr double kFmaSeconds = 0.004;   // a few tries of the multiply-add peak
+constexpr double kReadSeconds = 0.005;  // of reading, and at least one pass
+
+// The best rate seen so far by what is measured, (bytes read or 0, threads).
+class Limits {
+ public:
+  explicit Limits(const Inputs& inputs) : inputs_(inputs) {}
+
+  void measure_fma(std::size_t threads) {
+    keep(0, threads, measure_fma_peak(threads, kFmaSeconds));
+  }
+
+  void measure_read(const Shape& shape, std::size_t threads) {
+    const std::span<const std::byte> memory = inputs_.kv_memory(shape);
+    for (double used = 0; used < kReadSeconds;) {
+      const double rate = measure_read_bandwidth(memory, threads);
+      keep(memory.size(), threads, rate);
+      used += static_cast<double>(memory.size()) / rate;
+    }
+  }
+
+  // Whichever of the two bounds the shape.
+  void measure(const Shape& shape, std::size_t threads) {
+    bound_by_memory(shape) ? measure_read(shape, threads) : measure_fma(threads);
+  }
+
+  double of(const Shape& shape, std::size_t threads) const {
+    const std::size_t bytes =
+        bound_by_memory(shape) ? static_cast<std::size_t>(kv_bytes(shape)) : 0;
+    return best_.at({bytes, threads});
+  }
+
+  std::vector<Limit> all() const {
+    std::vector<Limit> limits;
+    for (const auto& [key, rate] : best_) limits.push_back({key.first, key.second, rate});
+    return limits;
+  }
+
+ private:
+  void keep(std::size_t bytes, std::size_t threads, double rate) {
+    double& kept = best_[{bytes, threads}];
+    kept = std::max(kept, rate);
+  }
+
+  const Inputs& inputs_;
+  std::map<std::pair<std::size_t, std::size_t>, double> best_;
+};
+
+// One shape at one thread count.
+struct Entry {
+  Entry(const Inputs& inputs, const Shape& shape_, std::size_t threads_)
+      : shape(shape_), threads(threads_), output(output_size(shape_)) {
+    peak_extra_bytes = peak_growth([&] {
+      heed.emplace(inputs.problem(shape), threads, output.data());
+      heed->run();
+    });
+  }
+
+  Shape shape;
+  std::size_t threads;
+  AlignedVector<float> output;
+  std::optional<HeedRun> heed;
+  std::optional<std::size_t> peak_extra_bytes;
+};
+
+Result result_of(const Entry& entry, const Subject& subject, double limit, const Oracle& oracle) {
+  Result result;
+  result.shape = entry.shape;
+  result.threads = entry.threads;
+  result.runs = subject.seconds.size();
+  result.seconds_best = best(subject.seconds);
+  result.seconds_median = median(subject.seconds);
+  result.limit = limit;
+  result.fraction = (bound_by_memory(entry.shape) ? result.bytes() : result.flops()) / limit;
+  result.accuracy = oracle.check(entry.heed->output());
+  result.workspace_bytes = entry.heed->workspace_bytes();
+  result.peak_extra_bytes = entry.peak_extra_bytes;
+  return result;
+}
+
+// With vectors of 512 bits the multiply-add peak doubles, and what surrounds the multiply-adds
+// weighs more: less of it has to be reached.
+Target target_of(const Shape& shape) {
+  constexpr double kWideVectorMargin = 0.08;
+  Target target = shape.target;
+  if (!bound_by_memory(shape) && target.must > 0 && current_target().starts_with("AVX3"))
+    target.must -= kWideVectorMargin;
+  return target;
+}
+
+// Fills in what depends on another result: the speed-up over one thread, and targets that are told
+// as a distance from another shape.
+void compare_results(std::vector<Result>& results) {
+  const auto find = [&](std::string_view name, DType dtype) {
+    return std::ranges::find_if(results, [&](const Result& r) {
+      return r.shape.name == name && r.shape.kv_dtype == dtype && r.threads == 1;
+    });
+  };
+  for (Result& result : results) {
+    const Shape& shape = result.shape;
+    if (result.threads == 1) {
+      result.target = target_of(shape);
+      const auto beside = find(shape.beside, shape.kv_dtype);
+      if (beside != results.end()) result.target.must = beside->fraction - kBesideMargin;
+    } else if (const auto alone = find(shape.name, shape.kv_dtype); alone != results.end()) {
+      result.speedup = alone->seconds_best / result.seconds_best;
+    }
+  }
+}
+
+}  // namespace
+
+Report run_suite(std::span<const Shape> shapes, std::span<const std::size_t> threads,
+                 const Pace& pace, const std::function<void(std::size_t)>& after_round) {
+  const Inputs inputs(shapes);
+  Limits limits(inputs);
+  const Shape& largest = *std::ranges::max_element(shapes, {}, kv_bytes);
+  for (const std::size_t count : threads) {  // also wakes the threads before memory is measured
+    limits.measure_fma(count);
+    limits.measure_read(largest, count);
+  }
+  std::list<Entry> entries;
+  for (const Shape& shape : shapes)
+    for (const std::size_t count : threads) entries.emplace_back(inputs, shape, count);
+
+  std::vector<Subject> subjects;
+  for (Entry& entry : entries)
+    subjects.push_back({.run = [&entry] { entry.heed->run(); },
+                        .beside = [&] { limits.measure(entry.shape, entry.threads); }});
+  take_turns(subjects, pace, after_round);
+
+  Report report{.limits = limits.all(), .results = {}};
+  std::map<std::string, Oracle> oracles;
+  auto subject = subjects.begin();
+  for (const Entry& entry : entries) {
+    const auto [oracle, added] =
+        oracles.try_emplace(label_of(entry.shape), inputs.problem(entry.shape));
+    report.results.push_back(
+        result_of(entry, *subject++, limits.of(entry.shape, entry.threads), oracle->second));
+  }
+  compare_results(report.results);
+  return report;
+}
+
+}  // namespace heed::bench

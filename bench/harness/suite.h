@@ -1,0 +1,53 @@
+// The suite of `heed bench`: shapes and thread counts measured in turns, beside the machine's own
+// limits, with every answer checked.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bench/harness/oracle.h"
+#include "bench/harness/shapes.h"
+#include "bench/harness/turns.h"
+
+namespace heed::bench {
+
+// One limit of the machine, the best of all measurements in this run.
+struct Limit {
+  std::size_t bytes = 0;  // that were read; 0: not reading, but f32 multiply-adds
+  std::size_t threads = 1;
+  double rate = 0;  // bytes/s, or flop/s
+};
+
+struct Result {
+  Shape shape;
+  std::size_t threads = 1;
+  std::size_t runs = 0;
+  double seconds_best = 0, seconds_median = 0;
+  double limit = 0;                    // flop/s, or bytes/s where the shape is bound by memory
+  double fraction = 0;                 // of the limit, by the best run
+  std::optional<double> speedup = {};  // over one thread, where that was measured too
+  Target target = {};                  // for one thread; {} where nothing is promised
+  Accuracy accuracy = {};
+  std::size_t workspace_bytes = 0;                   // as the plan tells
+  std::optional<std::size_t> peak_extra_bytes = {};  // measured, over planning and the first run
+
+  double flops() const { return useful_flops(shape) / seconds_best; }  // per second
+  double bytes() const { return kv_bytes(shape) / seconds_best; }
+};
+
+struct Report {
+  std::vector<Limit> limits;    // multiply-adds first, then by bytes; each by threads
+  std::vector<Result> results;  // by shape, then by threads
+};
+
+// The error heed promises to keep to: this many times that of plain float.
+inline constexpr double kErrorAllowed = 2.0;
+
+// `after_round` is told how many rounds are done.
+Report run_suite(std::span<const Shape> shapes, std::span<const std::size_t> threads,
+                 const Pace& pace, const std::function<void(std::size_t)>& after_round = {});
+
+}  // namespace heed::bench

@@ -1,0 +1,170 @@
+#include "cli/bench_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "heed/attention.h"
+
+namespace heed::cli {
+namespace {
+
+using bench::Limit;
+using bench::Report;
+using bench::Result;
+using bench::Shape;
+
+constexpr double kGiga = 1e9, kMega = 1e6;
+
+std::string percent(double fraction) {
+  return fmt::format("{:.1f}%", 100 * fraction);
+}
+
+// As many decimals as keep about four digits.
+std::string milliseconds(double seconds) {
+  const double ms = 1e3 * seconds;
+  return fmt::format("{:.{}f}", ms, ms < 10 ? 3 : ms < 100 ? 2 : 1);
+}
+
+std::string rate(const Result& result) {
+  return bound_by_memory(result.shape) ? fmt::format("{:.1f} GB/s   ", result.bytes() / kGiga)
+                                       : fmt::format("{:.1f} GFLOP/s", result.flops() / kGiga);
+}
+
+// One line for each kind of limit, one column for each thread count.
+std::string limits_table(const Report& report) {
+  std::map<std::size_t, std::map<std::size_t, double>> rates;  // by bytes, by threads
+  std::set<std::size_t> threads;
+  for (const Limit& limit : report.limits) {
+    rates[limit.bytes][limit.threads] = limit.rate;
+    threads.insert(limit.threads);
+  }
+  std::string text = fmt::format("{:<40}", "limits of this machine (" + current_target() + ")");
+  for (const std::size_t count : threads)
+    text += fmt::format("{:>12}", fmt::format("{} thread{}", count, count == 1 ? "" : "s"));
+  for (const auto& [bytes, by_threads] : rates) {
+    const std::string what =
+        bytes == 0 ? "f32 multiply-adds, GFLOP/s"
+                   : fmt::format("reading {:.1f} MB, GB/s", static_cast<double>(bytes) / kMega);
+    text += fmt::format("\n  {:<38}", what);
+    for (const std::size_t count : threads) {
+      const auto found = by_threads.find(count);
+      text += found == by_threads.end() ? fmt::format("{:>12}", "")
+                                        : fmt::format("{:>12.1f}", found->second / kGiga);
+    }
+  }
+  return text + "\n";
+}
+
+std::string result_line(const Result& result) {
+  const double must = result.target.must;
+  const auto extra = result.peak_extra_bytes;
+  return fmt::format("{:<7} {:>3} {:>8} {:>8} {:>13} {:>8} {:>6} {:>5} {:>6} {:>7}\n",
+                     label_of(result.shape), result.threads, milliseconds(result.seconds_best),
+                     milliseconds(result.seconds_median), rate(result), percent(result.fraction),
+                     must > 0 ? percent(must) : "",
+                     result.speedup ? fmt::format("{:.2f}", *result.speedup) : "",
+                     fmt::format("{:.2f}", result.accuracy.vs_plain()),
+                     extra ? fmt::format("{:.2f}", static_cast<double>(*extra) / kMega) : "?");
+}
+
+nlohmann::ordered_json json_number(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json json_limits(const Report& report) {
+  auto fma = nlohmann::ordered_json::array(), read = nlohmann::ordered_json::array();
+  for (const Limit& limit : report.limits) {
+    const double value = limit.rate / kGiga;
+    if (limit.bytes == 0) {
+      fma.push_back({{"threads", limit.threads}, {"gflops", value}});
+    } else {
+      read.push_back({{"threads", limit.threads}, {"bytes", limit.bytes}, {"gbps", value}});
+    }
+  }
+  return {{"target", current_target()}, {"fma", fma}, {"read", read}};
+}
+
+nlohmann::ordered_json json_result(const Result& result) {
+  const bool memory = bound_by_memory(result.shape);
+  nlohmann::ordered_json json = {
+      {"shape", result.shape.name},
+      {"dtype", name_of(result.shape.kv_dtype)},
+      {"threads", result.threads},
+      {"runs", result.runs},
+      {"ms_best", 1e3 * result.seconds_best},
+      {"ms_median", 1e3 * result.seconds_median},
+      {"gflops", result.flops() / kGiga},
+      {"gbps", result.bytes() / kGiga},
+      {"bound_by", memory ? "read" : "fma"},
+      {"limit", result.limit / kGiga},
+      {"fraction", result.fraction},
+      {"error_vs_plain", json_number(result.accuracy.vs_plain())},
+      {"max_error", json_number(result.accuracy.error)},
+      {"max_error_plain", result.accuracy.plain_error},
+      {"workspace_bytes", result.workspace_bytes},
+  };
+  if (result.peak_extra_bytes) json["peak_extra_bytes"] = *result.peak_extra_bytes;
+  if (result.speedup) json["speedup"] = *result.speedup;
+  if (result.target.must > 0) json["target"]["must"] = result.target.must;
+  if (result.target.aim > 0) json["target"]["aim"] = result.target.aim;
+  return json;
+}
+
+std::string describe(const Shape& shape) {
+  std::string text = fmt::format("{} x {} heads", shape.batch, shape.query_heads);
+  if (shape.kind == bench::Kind::selfish) {
+    return fmt::format("selfish attention, batch {}, {} keys of {}", shape.batch, shape.n_k,
+                       shape.head_dim);
+  }
+  if (shape.kv_heads != shape.query_heads) text += fmt::format(" on {}", shape.kv_heads);
+  text += shape.shortest != 0 ? fmt::format(", {}...{} tokens", shape.shortest, shape.n_q)
+          : shape.n_q == 1    ? fmt::format(", one query, {} keys", shape.n_k)
+                              : fmt::format(", {} tokens", shape.n_q);
+  text += fmt::format(" of {}", shape.head_dim);
+  if (shape.causal) text += ", causal";
+  if (shape.bias) text += ", additive bias";
+  if (shape.shortest != 0) text += ", ragged";
+  if (shape.kind == bench::Kind::decode) text += "; in f32, f16, bf16";
+  return text;
+}
+
+}  // namespace
+
+std::string bench_table(const Report& report) {
+  std::string text = limits_table(report);
+  text +=
+      fmt::format("\n{:<7} {:>3} {:>8} {:>8} {:>13} {:>8} {:>6} {:>5} {:>6} {:>7}\n", "shape",
+                  "thr", "best ms", "median", "rate", "of limit", "must", "times", "error", "MB");
+  for (const Result& result : report.results) text += result_line(result);
+  return text +
+         "\nrate      useful work: 4 n_q n_k d flops per head, half for causal;\n"
+         "          D and S: K and V (S: the keys) once\n"
+         "of limit  P: of the multiply-adds; D and S: of plainly reading as many bytes\n"
+         "must      what one thread has to reach\n"
+         "times     as fast as with one thread\n"
+         "error     largest error on sampled rows over that of plain float; allowed: 2\n"
+         "MB        most memory beyond inputs and outputs, measured\n";
+}
+
+std::string bench_json(const Report& report) {
+  nlohmann::ordered_json json = {{"limits", json_limits(report)},
+                                 {"results", nlohmann::ordered_json::array()}};
+  for (const Result& result : report.results) json["results"].push_back(json_result(result));
+  return json.dump(2) + "\n";
+}
+
+std::string bench_shapes_help() {
+  std::string text = "Shapes:\n";
+  std::string_view last;
+  for (const Shape& shape : bench::all_shapes()) {
+    if (shape.name != last) text += fmt::format("  {:<5} {}\n", shape.name, describe(shape));
+    last = shape.name;
+  }
+  return text + "Exit code 1 if an answer errs more than twice as much as plain float.";
+}
+
+}  // namespace heed::cli

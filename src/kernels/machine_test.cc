@@ -1,0 +1,35 @@
+#include "heed/machine.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "heed/error.h"
+
+namespace heed {
+namespace {
+
+TEST(Machine, LimitsAreRatesOnAnyNumberOfThreads) {
+  const std::vector<std::uint32_t> words(10007, 0x7fc00001u);  // odd size; NaN if read as floats
+  for (std::size_t threads = 1; threads <= available_threads(); ++threads) {
+    const double peak = measure_fma_peak(threads, 0),
+                 rate = measure_read_bandwidth(std::as_bytes(std::span(words)), threads);
+    EXPECT_TRUE(std::isfinite(peak) && peak > 0) << peak;
+    EXPECT_TRUE(std::isfinite(rate) && rate > 0) << rate;
+  }
+}
+
+TEST(Machine, RefusesWhatCannotBeMeasured) {
+  const std::vector<std::uint32_t> words(64);
+  const auto bytes = std::as_bytes(std::span(words));
+  EXPECT_THROW(measure_fma_peak(0, 0), Error);
+  EXPECT_THROW(measure_read_bandwidth(bytes, 0), Error);
+  EXPECT_THROW(measure_read_bandwidth(bytes, 5), Error);  // less than a cache line each
+  EXPECT_THROW(measure_read_bandwidth(bytes.subspan(1), 1), Error);
+  EXPECT_THROW(measure_read_bandwidth({}, 1), Error);
+}
+
+}  // namespace
+}  // namespace heed
