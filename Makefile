@@ -7,7 +7,7 @@ LAUNCHER := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache
 WERROR := $(if $(CI),-DHEED_WERROR=ON)
 COVERAGE_SKIP := Install|Kernel|Web|Docs
 
-.PHONY: help build run test lint format install asan tsan coverage fuzz bench clean
+.PHONY: help build run test lint format install asan tsan coverage fuzz bench bench-peers clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -52,6 +52,20 @@ coverage: packages-build packages-test packages-coverage  ## line coverage of th
 	@cmake --build build-coverage -j $(JOBS)
 	@ctest --test-dir build-coverage -j $(JOBS) --output-on-failure -E '$(COVERAGE_SKIP)' | tail -3
 	@gcovr --root . --filter 'src/(reference|trace|io)/' --exclude '.*_test.cc' build-coverage
+
+BENCH_CLAIMS := doubling memory overhead
+bench: packages-build packages-bench  ## speed as fractions of this machine's limits (BENCH="--shapes P2"), and single claims
+	@cmake --preset release -B build-bench -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_BENCH=ON $(LAUNCHER) >/dev/null
+	@cmake --build build-bench -j $(JOBS)
+	@build-bench/heed bench $(BENCH)
+	@for claim in $(BENCH_CLAIMS); do echo; build-bench/bench/heed_bench_$$claim || exit 1; done
+
+bench-peers: packages-build packages-peers  ## heed beside ONNX Runtime, PyTorch, OpenBLAS, Eigen (PEERS="--shapes P2"); needs PyPI
+	@tools/install_peers.sh build-peers/venv
+	@cmake --preset release -B build-bench -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_PEERS=ON $(LAUNCHER) >/dev/null
+	@cmake --build build-bench -j $(JOBS) --target heed_bench_worker
+	@python3 bench/peers/run.py --worker build-bench/bench/peers/heed_bench_worker --python build-peers/venv/bin/python \
+		--scratch build-peers --results build-peers/results.json --docs docs/performance.md $(PEERS)
 
 clean:  ## removes every build folder
 	rm -rf build build-*

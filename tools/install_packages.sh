@@ -15,7 +15,8 @@ packages_of() {
     fuzz)  echo clang libclang-rt-14-dev ;;
     coverage) echo gcovr ;;
     tex)   echo texlive-latex-base texlive-latex-recommended texlive-latex-extra poppler-utils ;;
-    peers) echo libeigen3-dev libopenblas-dev nodejs npm python3-venv ;;
+    bench) echo libbenchmark-dev ;;
+    peers) echo libeigen3-dev libopenblas-dev python3 python3-venv ;;
     *) echo "install_packages.sh: no group '$1'" >&2; exit 2 ;;
   esac
 }

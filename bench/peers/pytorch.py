@@ -1,0 +1,66 @@
+"""PyTorch: torch.nn.functional.scaled_dot_product_attention."""
+import sys
+
+import numpy as np
+import torch
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+import worker
+
+NAME = "pytorch"
+VERSION = torch.__version__
+TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+
+
+def tensor(array, dtype):
+    """A tensor of its own memory, in the shape's type."""
+    x = torch.from_numpy(array)
+    if array.dtype == np.uint16:  # the bits of bf16
+        return x.view(torch.bfloat16).clone()
+    return x.to(dtype).clone()
+
+
+class Sdpa:
+    """One call, or one for each sequence of a ragged batch."""
+
+    def __init__(self, problem, threads, grouped=False):
+        dtype = TYPES[problem.dtype]
+        q, k, v = (tensor(x, dtype) for x in (problem.q, problem.k, problem.v))
+        self.shape = problem.q.shape
+        self.threads = threads
+        self.options = {"is_causal": problem.causal, "scale": problem.scale}
+        if problem.mask is not None:
+            self.options["attn_mask"] = tensor(problem.mask, dtype)
+        if problem.query_heads != problem.kv_heads and not grouped:
+            self.options["enable_gqa"] = True
+        if grouped:  # one query for each head: those of a group become rows that share the keys
+            q = q.view(problem.batch, problem.kv_heads, -1, problem.head_dim)
+        self.calls = [(q, k, v)]
+        if problem.lengths:
+            self.calls = [tuple(x[a:b].transpose(0, 1).unsqueeze(0) for x in (q, k, v))
+                          for a, b in problem.spans()]
+        self.ragged = bool(problem.lengths)
+
+    def run(self):
+        if torch.get_num_threads() != self.threads:
+            torch.set_num_threads(self.threads)
+        with torch.inference_mode():
+            self.outputs = [sdpa(q, k, v, **self.options) for q, k, v in self.calls]
+
+    def answer(self):
+        if self.ragged:
+            whole = torch.cat([o[0].transpose(0, 1) for o in self.outputs])
+        else:
+            whole = self.outputs[0]
+        return whole.float().numpy().reshape(self.shape)
+
+
+def variants(problem):
+    ways = {"scaled_dot_product_attention": lambda threads: Sdpa(problem, threads)}
+    if problem.kind == "decode":
+        ways["scaled_dot_product_attention, grouped"] = lambda threads: Sdpa(problem, threads, True)
+    return ways
+
+
+if __name__ == "__main__":
+    worker.serve(sys.modules[__name__])
