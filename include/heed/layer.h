@@ -10,10 +10,9 @@
 // For query head h of T, its key/value head g = h / (T / kv_heads), key size m, value size l:
 //   1. Q = y W_Q + b_Q   [n_q, T m]          K = z W_K + b_K   [n_k, kv_heads m]
 //      V = z W_V + b_V   [n_k, kv_heads l]   with y = z = x in self-attention
-//   2. QK-norm, if given:  each head's row q <- q / sqrt(mean(q^2) + epsilon) * weight, k likewise
-//   3. RoPE, if given:     pairs of each row of Q and K turn by position * frequency
-//   4. Y_h = attention(Q_h, K_g, V_g)        [n_q, l]
-//   5. out = [Y_0 ... Y_{T-1}] W_O + b_O     [n_q, d_model]
+//   2. QK-norm, then RoPE, of each head's rows of Q and K, if given (rotary.h)
+//   3. Y_h = attention(Q_h, K_g, V_g)        [n_q, l]
+//   4. out = [Y_0 ... Y_{T-1}] W_O + b_O     [n_q, d_model]
 //
 // Arithmetic is f32 whatever the storage. The bits of a row of `out` do not depend on the number
 // of threads, on how weights are stored, nor on what else is in the batch.
@@ -35,6 +34,7 @@
 #include "heed/dtype.h"
 #include "heed/error.h"
 #include "heed/options.h"
+#include "heed/rotary.h"
 #include "heed/view.h"
 
 namespace heed {
@@ -85,41 +85,7 @@ WeightView out_in(const T* data, std::size_t out, std::size_t in) {
   return {data, dtype_of<T>, in, out, 1, static_cast<std::ptrdiff_t>(in)};
 }
 
-// A contiguous vector, f32, f16 or bf16. Empty (data == nullptr) means: none.
-struct VectorView {
-  const void* data = nullptr;
-  DType dtype = DType::f32;
-  std::size_t size = 0;
-
-  explicit operator bool() const { return data != nullptr; }
-};
-template <class T>
-VectorView vector_of(const T* data, std::size_t size) {
-  return {data, dtype_of<T>, size};
-}
-
 // --- The layer ---------------------------------------------------------------------------------
-
-// Which two numbers of a head's row turn together as pair c.
-//   half_split    c and c + dims / 2     (GPT-NeoX, Llama as Hugging Face stores it)
-//   interleaved   2c and 2c + 1          (the original RoFormer, GPT-J, Llama as Meta stores it)
-enum class RotaryPairs : std::uint8_t { half_split, interleaved };
-
-// Rotary position embedding: pair c of a token at position p turns by p / scaling *
-// base^(-2c/dims).
-struct Rotary {
-  double base = 10000.0;  // > 0
-  double scaling = 1.0;   // linear: positions are divided by it; > 0
-  RotaryPairs pairs = RotaryPairs::half_split;
-  std::optional<std::size_t> dims = {};      // leading numbers of a row that turn; even; all
-  std::span<const double> frequencies = {};  // dims / 2 of them, in place of base^(-2c/dims)
-};
-
-// Root-mean-square norm of each head's row of Q and of K, before RoPE.
-struct QkNorm {
-  VectorView query = {}, key = {};  // weights [m], shared by all heads; none: 1
-  float epsilon = 1e-6f;            // >= 0
-};
 
 struct MultiHeadConfig {
   std::size_t d_model = 0;                    // size of a token of x, y and out
@@ -198,7 +164,7 @@ class MultiHeadAttention {
 
 // What a run of a layer is made of, known before it starts.
 struct LayerPlanInfo {
-  PlanInfo attention;               // step 4
+  PlanInfo attention;               // step 3
   std::string target;               // instruction set of the projections
   std::size_t threads = 1;          // that the projections share
   std::size_t workspace_bytes = 0;  // all the memory heed allocates for the run
@@ -230,10 +196,10 @@ class LayerPlan {
 
 // The layer without the attention in its middle, for callers who keep keys and values themselves:
 //
-//   auto [q, k, v] = steps.project(x, {.first = cache.length()});  // steps 1 to 3
+//   auto [q, k, v] = steps.project(x, {.first = cache.length()});  // steps 1 and 2
 //   cache.append(k, v);
 //   heed::attention(q, cache.keys(), cache.values(), steps.heads(), options);
-//   steps.output(out);                                             // step 5
+//   steps.output(out);                                             // step 4
 //
 // Every projection of a call is one product: x is read once for Q, K and V.
 class LayerProjections {

@@ -18,10 +18,13 @@
 // GCC keeps arrays of accumulators in registers only if the loops over them are unrolled early.
 #if defined(__clang__)
 #define HEED_UNROLL _Pragma("clang loop unroll(full)")
+#define HEED_UNROLL_4 _Pragma("clang loop unroll_count(4)")
 #elif defined(__GNUC__)
 #define HEED_UNROLL _Pragma("GCC unroll 16")
+#define HEED_UNROLL_4 _Pragma("GCC unroll 4")
 #else
 #define HEED_UNROLL
+#define HEED_UNROLL_4
 #endif
 
 // The function F, exported by HWY_EXPORT(F), as compiled for a target.
