@@ -18,8 +18,6 @@
 
 namespace heed::bench {
 
-inline constexpr float kLargestInput = 3.47f;  // no input is larger in magnitude
-
 // One shape with its tensors; out is given where it is run. Lives as long as its Inputs.
 struct Problem {
   Shape shape;

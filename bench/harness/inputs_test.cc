@@ -25,7 +25,6 @@ TEST(BenchInputs, LookNormalAndStartOnACacheLine) {
   const std::size_t n = kv.size() / sizeof(float);
   double sum = 0, squares = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    EXPECT_LE(std::abs(x[i]), kLargestInput);
     sum += x[i];
     squares += double{x[i]} * x[i];
   }

@@ -28,16 +28,18 @@ def cell(row, title):
     return text if entry["right"] else text + " WRONG"
 
 
+def heed_cell(row):
+    entry = row["competitors"]["heed"]
+    return milliseconds(entry["ms_best"]) + ("" if entry["right"] else " WRONG")
+
+
 def text_lines(rows, header=False):
     lines = []
     if header:
-        lines.append(f"{'shape':<8}{'thr':>4}{'heed ms':>10}" + "".join(f"{t:>17}" for t in PEERS))
+        lines.append(f"{'shape':<8}{'thr':>4}{'heed ms':>9}" + "".join(f" {t:>16}" for t in PEERS))
     for row in rows:
-        heed = milliseconds(row["competitors"]["heed"]["ms_best"])
-        if not row["competitors"]["heed"]["right"]:
-            heed += " WRONG"
-        lines.append(f"{row['shape']:<8}{row['threads']:>4}{heed:>10}" +
-                     "".join(f"{cell(row, t):>17}" for t in PEERS))
+        lines.append(f"{row['shape']:<8}{row['threads']:>4}{heed_cell(row):>9}" +
+                     "".join(f" {cell(row, t):>16}" for t in PEERS))
     return "\n".join(lines)
 
 
@@ -126,8 +128,7 @@ def markdown(rows):
     lines = ["| shape | threads | heed ms | " + " | ".join(PEERS) + " |",
              "|---|--:|--:|" + "--:|" * len(PEERS)]
     for row in rows:
-        heed = milliseconds(row["competitors"]["heed"]["ms_best"])
-        lines.append(f"| {row['shape']} | {row['threads']} | {heed} | " +
+        lines.append(f"| {row['shape']} | {row['threads']} | {heed_cell(row)} | " +
                      " | ".join(cell(row, title) for title in PEERS) + " |")
     lines += ["", "Milliseconds of the best run, and how many times as long as heed it takes. "
               f"{summary(rows).capitalize()}", "",

@@ -3,7 +3,7 @@
 // One request and one reply per line, in JSON:
 //   {"op": "shapes", "names": ["P1"]}              {"shapes": [{"label": "P1", ...}]}
 //   {"op": "load", "shape": LABEL, "export": DIR}  {"variants": [NAME], "version": TEXT,
-//                                                   "largest_value": X, "largest_output": X}
+//                                                   "plain_error": X, "largest_output": X}
 //   {"op": "run", "variant": NAME, "threads": 2, "seconds": 0.2, "runs": 1}    {"ms": [...]}
 //   {"op": "check", "variant": NAME}               {"error": largest error on sampled rows}
 // A reply {"absent": REASON} says that this competitor has no way to do it; {"failed": REASON} that
@@ -68,9 +68,9 @@ class Loaded {
     return peer.get();
   }
 
-  double largest_error() {
+  Accuracy accuracy() {
     if (!oracle_) oracle_.emplace(problem_);
-    return oracle_->check(output_view(problem_, output_.data())).error;
+    return oracle_->check(output_view(problem_, output_.data()));
   }
 
   float largest_output() const {
@@ -116,7 +116,7 @@ class Worker {
     if (op == "shapes") return shapes(request);
     if (op == "load") return load(request);
     if (op == "run") return run(request);
-    if (op == "check") return {{"error", loaded_.value().largest_error()}};
+    if (op == "check") return {{"error", loaded_.value().accuracy().error}};
     throw Error("no request is called '" + op + "'");
   }
 
@@ -136,7 +136,7 @@ class Worker {
     if (request.contains("export")) loaded_->export_to(request.at("export"));
     return {{"variants", {competitor_.variant}},
             {"version", competitor_.version()},
-            {"largest_value", kLargestInput},
+            {"plain_error", loaded_->accuracy().plain_error},
             {"largest_output", loaded_->largest_output()}};
   }
 
