@@ -39,7 +39,7 @@ std::string limits_table(const Report& report) {
   std::map<std::size_t, std::map<std::size_t, double>> rates;  // by bytes, by threads
   std::set<std::size_t> threads;
   for (const Limit& limit : report.limits) {
-    rates[limit.bytes][limit.threads] = limit.rate;
+    rates[limit.bytes][limit.threads] = limit.best;
     threads.insert(limit.threads);
   }
   std::string text = fmt::format("{:<40}", "limits of this machine (" + current_target() + ")");
@@ -78,12 +78,12 @@ nlohmann::ordered_json json_number(double value) {
 nlohmann::ordered_json json_limits(const Report& report) {
   auto fma = nlohmann::ordered_json::array(), read = nlohmann::ordered_json::array();
   for (const Limit& limit : report.limits) {
-    const double value = limit.rate / kGiga;
-    if (limit.bytes == 0) {
-      fma.push_back({{"threads", limit.threads}, {"gflops", value}});
-    } else {
-      read.push_back({{"threads", limit.threads}, {"bytes", limit.bytes}, {"gbps", value}});
-    }
+    nlohmann::ordered_json json = {{"threads", limit.threads}};
+    if (limit.bytes != 0) json["bytes"] = limit.bytes;
+    const std::string unit = limit.bytes == 0 ? "gflops" : "gbps";
+    json[unit] = limit.best / kGiga;
+    json[unit + "_median"] = limit.median / kGiga;
+    (limit.bytes == 0 ? fma : read).push_back(json);
   }
   return {{"target", current_target()}, {"fma", fma}, {"read", read}};
 }
@@ -100,8 +100,9 @@ nlohmann::ordered_json json_result(const Result& result) {
       {"gflops", result.flops() / kGiga},
       {"gbps", result.bytes() / kGiga},
       {"bound_by", memory ? "read" : "fma"},
-      {"limit", result.limit / kGiga},
+      {"limit", result.limit.best / kGiga},
       {"fraction", result.fraction},
+      {"fraction_median", result.fraction_median},
       {"error_vs_plain", json_number(result.accuracy.vs_plain())},
       {"max_error", json_number(result.accuracy.error)},
       {"max_error_plain", result.accuracy.plain_error},

@@ -18,21 +18,21 @@ namespace {
 constexpr double kFmaSeconds = 0.004;   // a few tries of the multiply-add peak
 constexpr double kReadSeconds = 0.005;  // of reading, and at least one pass
 
-// The best rate seen so far by what is measured, (bytes read or 0, threads).
+// Everything measured of the machine so far, by (bytes read or 0, threads).
 class Limits {
  public:
   explicit Limits(const Inputs& inputs) : inputs_(inputs) {}
 
   void measure_fma(std::size_t threads) {
-    keep(0, threads, measure_fma_peak(threads, kFmaSeconds));
+    seconds_per_unit_[{0, threads}].push_back(1 / measure_fma_peak(threads, kFmaSeconds));
   }
 
   void measure_read(const Shape& shape, std::size_t threads) {
     const std::span<const std::byte> memory = inputs_.kv_memory(shape);
+    std::vector<double>& seconds = seconds_per_unit_[{memory.size(), threads}];
     for (double used = 0; used < kReadSeconds;) {
-      const double rate = measure_read_bandwidth(memory, threads);
-      keep(memory.size(), threads, rate);
-      used += static_cast<double>(memory.size()) / rate;
+      seconds.push_back(1 / measure_read_bandwidth(memory, threads));
+      used += static_cast<double>(memory.size()) * seconds.back();
     }
   }
 
@@ -41,26 +41,25 @@ class Limits {
     bound_by_memory(shape) ? measure_read(shape, threads) : measure_fma(threads);
   }
 
-  double of(const Shape& shape, std::size_t threads) const {
-    const std::size_t bytes =
-        bound_by_memory(shape) ? static_cast<std::size_t>(kv_bytes(shape)) : 0;
-    return best_.at({bytes, threads});
+  Limit of(const Shape& shape, std::size_t threads) const {
+    return limit_of(bound_by_memory(shape) ? inputs_.kv_memory(shape).size() : 0, threads);
   }
 
   std::vector<Limit> all() const {
     std::vector<Limit> limits;
-    for (const auto& [key, rate] : best_) limits.push_back({key.first, key.second, rate});
+    for (const auto& [key, seconds] : seconds_per_unit_)
+      limits.push_back(limit_of(key.first, key.second));
     return limits;
   }
 
  private:
-  void keep(std::size_t bytes, std::size_t threads, double rate) {
-    double& kept = best_[{bytes, threads}];
-    kept = std::max(kept, rate);
+  Limit limit_of(std::size_t bytes, std::size_t threads) const {
+    const std::vector<double>& seconds = seconds_per_unit_.at({bytes, threads});
+    return {bytes, threads, 1 / best(seconds), 1 / median(seconds)};
   }
 
   const Inputs& inputs_;
-  std::map<std::pair<std::size_t, std::size_t>, double> best_;
+  std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> seconds_per_unit_;
 };
 
 // One shape at one thread count.
@@ -80,7 +79,8 @@ struct Entry {
   std::optional<std::size_t> peak_extra_bytes;
 };
 
-Result result_of(const Entry& entry, const Subject& subject, double limit, const Oracle& oracle) {
+Result result_of(const Entry& entry, const Subject& subject, const Limit& limit,
+                 const Oracle& oracle) {
   Result result;
   result.shape = entry.shape;
   result.threads = entry.threads;
@@ -88,7 +88,10 @@ Result result_of(const Entry& entry, const Subject& subject, double limit, const
   result.seconds_best = best(subject.seconds);
   result.seconds_median = median(subject.seconds);
   result.limit = limit;
-  result.fraction = (bound_by_memory(entry.shape) ? result.bytes() : result.flops()) / limit;
+  const double work =
+      bound_by_memory(entry.shape) ? kv_bytes(entry.shape) : useful_flops(entry.shape);
+  result.fraction = work / result.seconds_best / limit.best;
+  result.fraction_median = work / result.seconds_median / limit.median;
   result.accuracy = oracle.check(entry.heed->output());
   result.workspace_bytes = entry.heed->workspace_bytes();
   result.peak_extra_bytes = entry.peak_extra_bytes;

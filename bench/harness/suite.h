@@ -14,11 +14,11 @@
 
 namespace heed::bench {
 
-// One limit of the machine, the best of all measurements in this run.
+// One limit of the machine, measured many times in this run.
 struct Limit {
   std::size_t bytes = 0;  // that were read; 0: not reading, but f32 multiply-adds
   std::size_t threads = 1;
-  double rate = 0;  // bytes/s, or flop/s
+  double best = 0, median = 0;  // bytes/s, or flop/s
 };
 
 struct Result {
@@ -26,8 +26,9 @@ struct Result {
   std::size_t threads = 1;
   std::size_t runs = 0;
   double seconds_best = 0, seconds_median = 0;
-  double limit = 0;                    // flop/s, or bytes/s where the shape is bound by memory
-  double fraction = 0;                 // of the limit, by the best run
+  Limit limit = {};
+  double fraction = 0;                 // of the best limit, by the best run
+  double fraction_median = 0;          // of the median limit, by the median run
   std::optional<double> speedup = {};  // over one thread, where that was measured too
   Target target = {};                  // for one thread; {} where nothing is promised
   Accuracy accuracy = {};
