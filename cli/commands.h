@@ -13,5 +13,7 @@ struct ExitCode {
 };
 
 void add_bench(CLI::App& app);
+void add_check(CLI::App& app);
+void add_diff(CLI::App& app);
 
 }  // namespace heed::cli

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,20 +16,20 @@ namespace heed::explain {
 struct Claim {
   std::string text;     // "0.71"; empty: left out
   double value = 0;     //
-  double unit = 0;      // one unit of the last written digit: 0.01; 0 for an integer
-  std::string spelled;  // the working, where it is given: "-1·2 + 1·0 + 1·(-1)"
+  double unit = 0;      // one unit of the last written digit: 0.01; 0: an integer, meant exactly
+  std::string spelled;  // the working, where it is given: "-1*2 + 1*0 + 1*(-1)"
   std::size_t line = 0;
 };
 
 // Claimed values of one step, whole or in part. Several claims may be made about the same step.
 struct ClaimedStep {
-  std::string id;  // of a node, or: "root" (sqrt d_k), "max", "shifted", "exp", "sum" (softmax
-                   // rows), "weighted" (a_ij * v_j of one row of O)
-  std::size_t batch = 0, head = 0;
-  std::size_t row = 0, col = 0;    // where `values` begins, 0-based
-  std::size_t rows = 0, cols = 0;  // of `values`
-  std::vector<Claim> values;       // [rows, cols]
-  std::optional<Matrix> shape;     // instead of values: a claimed shape, as [1, 2]
+  // Of a node; or "root" (√d_k) [1, 1]; of the softmax rows "max" and "sum" [n_q, 1], "shifted" and
+  // "exp" [n_q, n_k]; or "weighted", the rows a_ij v_j that add up to row `of` of O [n_k, d_v].
+  std::string id;
+  std::size_t batch = 0, head = 0, of = 0;
+  std::size_t row = 0, col = 0;    // where `values` begins
+  std::size_t rows = 0, cols = 0;  // of `values`, or the shape that is claimed instead of them
+  std::vector<Claim> values;       // [rows, cols]; empty: a claim about the shape alone
   std::size_t line = 0;
 };
 
@@ -38,9 +37,15 @@ struct Solution {
   std::string title;
   std::vector<ClaimedStep> steps;  // in the order they are written
 };
+
+// A solution file (docs/problem-files.md): {"V": [[1, 2], ...], "exp": ...}, or, where the order
+// matters or a step is written twice, {"steps": [{"S": [[0, 1, 2]], "row": 0}, ...]}.
 Solution parse_solution(std::string_view json, const Trace& trace,
-                        const std::filesystem::path& folder = {},
                         std::string_view name = "solution");
+
+// The solution inside a problem file, under "solution"; none if there is none.
+std::optional<Solution> solution_of_problem(std::string_view json, const Trace& trace,
+                                            std::string_view name = "problem");
 
 enum class Mark : std::uint8_t { correct, wrong, carried, missing };
 std::string_view name_of(Mark mark);

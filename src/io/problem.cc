@@ -9,7 +9,6 @@
 #include "base/checks.h"
 #include "heed/io.h"
 #include "io/fields.h"
-#include "io/read_text.h"
 #include "io/text.h"
 
 namespace heed::explain {
@@ -30,7 +29,7 @@ constexpr std::string_view kSharedKeys[] = {
     "w_o",           "b_q",           "b_k",          "b_v",     "b_o",         "heads",
     "kv_heads",      "values",        "scale",        "softcap", "causal",      "query_offset",
     "window_left",   "window_right",  "alibi_slopes", "sinks",   "key_lengths", "generate",
-    "inputs_origin", "weights_origin"};
+    "inputs_origin", "weights_origin", "solution"};
 
 std::vector<std::string_view> all_keys() {
   std::vector<std::string_view> keys(std::begin(kSequenceKeys), std::end(kSequenceKeys));

@@ -1,4 +1,3 @@
-#include "io/read_text.h"
 
 #include <cerrno>
 #include <cstdio>
