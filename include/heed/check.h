@@ -38,8 +38,9 @@ struct Solution {
   std::vector<ClaimedStep> steps;  // in the order they are written
 };
 
-// A solution file (docs/problem-files.md): {"V": [[1, 2], ...], "exp": ...}, or, where the order
-// matters or a step is written twice, {"steps": [{"S": [[0, 1, 2]], "row": 0}, ...]}.
+// A solution file (docs/problem-files.md): {"V": [[1, 2], ...], "exp": ...}, marked in the order of
+// the work; or, where a step is written twice or in part, {"steps": [{"S": [[0, 1, 2]], "row": 0},
+// ...]}, marked in the order written.
 Solution parse_solution(std::string_view json, const Trace& trace,
                         std::string_view name = "solution");
 

@@ -56,12 +56,33 @@ class Reader {
       else if (!is_one_of(key, kAbout))
         step(key, value, ClaimedStep{});
     }
+    if (io::find(root, "steps") == nullptr) sort();
     require(!solution_.steps.empty(), name_,
             ": claims nothing; write a step such as \"S\": [[...]]");
     return std::move(solution_);
   }
 
  private:
+  // The members of an object come in no order of their own: they are marked in that of the work.
+  void sort() {
+    std::stable_sort(solution_.steps.begin(), solution_.steps.end(),
+                     [&](const ClaimedStep& a, const ClaimedStep& b) { return rank(a) < rank(b); });
+  }
+
+  // Where a step stands in the work; what is no node stands before the node it leads to.
+  std::pair<std::size_t, std::size_t> rank(const ClaimedStep& step) const {
+    const auto between = std::find(std::begin(kBetween), std::end(kBetween), step.id);
+    const bool is_between = between != std::end(kBetween);
+    const std::string_view leads_to = !is_between             ? std::string_view(step.id)
+                                      : step.id == "root"     ? "Z"
+                                      : step.id == "weighted" ? "O"
+                                                              : "A";
+    std::size_t position = 0;
+    while (position < trace_.nodes.size() && trace_.nodes[position].id != leads_to) ++position;
+    return {position, is_between ? static_cast<std::size_t>(between - std::begin(kBetween))
+                                 : std::size(kBetween)};
+  }
+
   void list(const JsonValue& steps) {
     io::require_kind(steps, Kind::array, "steps");
     for (const JsonValue& item : steps.items) {

@@ -28,7 +28,7 @@ bool near(const Claim& claim, double a, double b) {
 
 class Checker {
  public:
-  explicit Checker(const Trace& trace) : trace_(trace), ledger_(trace) {}
+  explicit Checker(const Trace& trace) : trace_(trace), ledger_(trace), mistakes_(trace) {}
 
   CheckReport run(const Solution& solution) {
     for (const ClaimedStep& step : solution.steps) {
@@ -116,19 +116,17 @@ class Checker {
 
   // What a hypothesis says of a step: the answer, of all right ways, that fits most claims.
   struct Answer {
-    Matrix truth;  // from true values alone
+    Matrix truth;  // unrounded, with the supposed mistakes and no other
     Matrix given;  // from the numbers as written
     std::size_t matched = 0;
   };
   Answer answer(const ClaimedStep& step, const Hypothesis& hypothesis) const {
-    const std::vector<Matrix> truths = Ledger(trace_).computed(step, {});
+    const std::vector<Matrix> truths = mistakes_.computed(step, hypothesis);
     const std::vector<Matrix> givens = ledger_.computed(step, hypothesis);
     Answer best;
     for (std::size_t way = 0; way < truths.size(); ++way) {
-      // Under a supposed mistake the truth no longer counts; what follows from it does.
-      const Matrix& truth = hypothesis.empty() ? truths[way] : givens[way];
-      const std::size_t matched = matches(step, truth, givens[way]);
-      if (way == 0 || matched > best.matched) best = {truth, givens[way], matched};
+      const std::size_t matched = matches(step, truths[way], givens[way]);
+      if (way == 0 || matched > best.matched) best = {truths[way], givens[way], matched};
     }
     return best;
   }
@@ -210,7 +208,9 @@ class Checker {
     const std::size_t written = static_cast<std::size_t>(std::count_if(
         step.values.begin(), step.values.end(), [](const Claim& c) { return !c.text.empty(); }));
     const Matches whole = [&](const Matrix& m) { return matches(step, m, m) == written; };
+    // Going on from the numbers as written, from unrounded ones, or from an earlier mistake.
     std::optional<Mistake> mistake = recognise(trace_, ledger_, step, {}, whole);
+    if (!mistake) mistake = recognise(trace_, mistakes_, step, {}, whole);
     if (!mistake && !supposed.empty()) mistake = recognise(trace_, ledger_, step, supposed, whole);
     const Node* node = trace_.find(step.id, step.batch, step.head);
     std::size_t at = first;
@@ -237,6 +237,7 @@ class Checker {
         case Mark::carried: ledger_.write(step, i, j, claim.value, supposed); break;
         case Mark::wrong:
           ledger_.write(step, i, j, claim.value, {index});
+          mistakes_.write(step, i, j, claim.value, {index});
           outstanding_.insert(index);
           break;
       }
@@ -282,7 +283,8 @@ class Checker {
   }
 
   const Trace& trace_;
-  Ledger ledger_;
+  Ledger ledger_;           // everything written so far
+  Ledger mistakes_;         // of that, what is wrong
   Hypothesis outstanding_;  // wrong numbers that later steps may have gone on with
   CheckReport report_;
 };

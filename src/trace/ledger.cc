@@ -20,7 +20,12 @@ void set_row(Matrix& m, std::size_t i, const std::vector<double>& row) {
 SoftmaxRow worked_row(const Trace& trace, const Node& weights, const Matrix& z, std::size_t i) {
   std::optional<double> sink;
   if (!trace.problem.sinks.empty()) sink = trace.problem.sinks[weights.head];
-  return softmax_of(row_of(z, i).values, visible_keys(trace, weights.batch, i, z.cols), sink);
+  const std::vector<double> row = row_of(z, i).values;
+  std::vector<bool> visible = visible_keys(trace, weights.batch, i, z.cols);
+  // A hidden score that was written down as a number takes part, as it does by hand.
+  if (trace.input(weights, 0).id == "M")
+    for (std::size_t j = 0; j < row.size(); ++j) visible[j] = visible[j] || std::isfinite(row[j]);
+  return softmax_of(row, visible, sink);
 }
 
 }  // namespace
