@@ -4,8 +4,8 @@
 //   heed::io::Array k = heed::io::read("cache.npz:key");       // file:name picks one of several
 //   heed::io::write_npy("y.npy", y);
 //
-//   heed::io::TensorFile file("x.npy");                         // whichever format the bytes are
-//   heed::io::ArrayView w = file.view(file.tensors()[0].name);  // in place where the file allows
+//   heed::io::TensorFile model("model.safetensors.index.json");  // whichever format the bytes are
+//   heed::io::ArrayView w = model.view("layers.0.attn.w_q");     // in place where the file allows
 //
 // An array in memory is always C order (last axis contiguous) and in this machine's byte order,
 // whatever the file says: Fortran order is transposed and foreign endianness swapped on reading.
@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -109,6 +110,7 @@ Summary summarise(const ArrayView& array);
 
 struct ReadOptions {
   bool bf16_from_v2 = false;  // two-byte void elements of .npy are bfloat16; otherwise refused
+  std::uint64_t max_inflated_bytes = std::uint64_t{1} << 34;  // of one compressed tensor
 };
 
 struct TensorInfo {
@@ -117,7 +119,11 @@ struct TensorInfo {
   Shape shape;
 };
 
-// An open file of tensors. The format is told by the bytes, never by the name of the file.
+// An open file of tensors. The format is told by the bytes, never by the name of the file:
+//   .npy                 one array, any version, byte order and axis order
+//   .npz                 arrays in a zip file, stored or deflated; damage is noticed (CRC-32)
+//   safetensors          mapped; tensors without gaps or overlaps, each name once
+//   safetensors index    model.safetensors.index.json, its shards in the same folder
 class TensorFile {
  public:
   explicit TensorFile(const std::filesystem::path& path, const ReadOptions& options = {});
@@ -127,8 +133,10 @@ class TensorFile {
   TensorFile(TensorFile&&) noexcept;
   TensorFile& operator=(TensorFile&&) noexcept;
 
-  std::string_view format() const;                      // "npy"
-  const std::vector<TensorInfo>& tensors() const;       // in the order of the file
+  // "npy", "npz", "safetensors" or "safetensors index" (a model in several files).
+  std::string_view format() const;
+  const std::vector<TensorInfo>& tensors() const;              // in the order of the file
+  const std::map<std::string, std::string>& metadata() const;  // of safetensors
   const TensorInfo& info(std::string_view name) const;  // throws when there is none of that name
 
   // One tensor. In place where it lies in the file as arrays lie in memory; otherwise (another byte
@@ -198,6 +206,34 @@ void write_npy(OutputFile file, const ArrayView& array);
 inline void write_npy(const std::filesystem::path& path, const ArrayView& array) {
   write_npy(OutputFile(path), array);
 }
+
+// Several tensors in one file. A name may come once.
+struct NamedArray {
+  std::string name;
+  ArrayView array;
+};
+
+struct NpzOptions {
+  bool deflate = false;  // smaller, slower, and not readable in place
+};
+void write_npz(OutputFile file, std::span<const NamedArray> arrays, const NpzOptions& options = {});
+inline void write_npz(const std::filesystem::path& path, std::span<const NamedArray> arrays,
+                      const NpzOptions& options = {}) {
+  write_npz(OutputFile(path), arrays, options);
+}
+
+// Tensors are laid out widest elements first, so that each is aligned when mapped.
+void write_safetensors(OutputFile file, std::span<const NamedArray> arrays,
+                       const std::map<std::string, std::string>& metadata = {});
+inline void write_safetensors(const std::filesystem::path& path, std::span<const NamedArray> arrays,
+                              const std::map<std::string, std::string>& metadata = {}) {
+  write_safetensors(OutputFile(path), arrays, metadata);
+}
+
+// A model in files of at most `most_bytes` (a larger tensor gets one of its own), named after the
+// index, NAME.safetensors.index.json, which is written last.
+void write_sharded_safetensors(const std::filesystem::path& index,
+                               std::span<const NamedArray> arrays, std::uint64_t most_bytes);
 
 // ------------------------------------------------------------------------------------- definitions
 

@@ -3,15 +3,18 @@
 // it stores n_q x n_k scores per head and takes its time. For speed use attention.h.
 //
 // Double results are the same bits on every platform: sums run in index order without contraction,
-// and exp, log and tanh are heed's own.
+// and exp, log, tanh, sin and cos are heed's own.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "heed/error.h"
 #include "heed/options.h"
+#include "heed/rotary.h"
 #include "heed/view.h"
 
 namespace heed::reference {
@@ -84,11 +87,22 @@ struct ParameterCount {
 };
 ParameterCount parameter_count(const Weights& weights);
 
+// What happens to q and k between projection and attention: QK-norm, then RoPE (rotary.h).
+struct HeadSteps {
+  std::optional<QkNorm> qk_norm = {};
+  std::optional<Rotary> rotary = {};
+  // One per token of x and of context, [batch * n]. Default: key j of a sequence stands at j,
+  // query i at i + offset, the offset of the operator.
+  std::span<const std::int64_t> query_positions = {}, key_positions = {};
+};
+
 // Every step of the layer. Batch and tokens are those of x, ragged or not.
 template <class T>
 struct MultiHead {
   Tensor<T> q;             // x W_Q + b_Q            [batch, T, n_q, m]
   Tensor<T> k, v;          // context W_K + b_K, ... [batch, T_kv, n_k, m or l]
+  Tensor<T> q_finished;    // q after QK-norm and RoPE, as the attention reads it
+  Tensor<T> k_finished;    // k likewise
   Attention<T> attention;  // of all heads
   Tensor<T> concat;        // the o of every head side by side [batch, 1, n_q, T l]
   Tensor<T> y;             // concat W_O + b_O       [batch, 1, n_q, d_out], or empty
@@ -98,17 +112,18 @@ struct MultiHead {
 // [batch, 1, n_k, d_context].
 template <class T>
 MultiHead<T> multi_head(ConstTensorView x, ConstTensorView context, const Weights& weights,
-                        const AttentionOptions& options = {});
+                        const AttentionOptions& options = {}, const HeadSteps& steps = {});
 extern template MultiHead<double> multi_head<double>(ConstTensorView, ConstTensorView,
-                                                     const Weights&, const AttentionOptions&);
+                                                     const Weights&, const AttentionOptions&,
+                                                     const HeadSteps&);
 extern template MultiHead<float> multi_head<float>(ConstTensorView, ConstTensorView, const Weights&,
-                                                   const AttentionOptions&);
+                                                   const AttentionOptions&, const HeadSteps&);
 
 // Self-attention: all of them from x.
 template <class T>
 MultiHead<T> multi_head(ConstTensorView x, const Weights& weights,
-                        const AttentionOptions& options = {}) {
-  return multi_head<T>(x, x, weights, options);
+                        const AttentionOptions& options = {}, const HeadSteps& steps = {}) {
+  return multi_head<T>(x, x, weights, options, steps);
 }
 
 }  // namespace heed::reference

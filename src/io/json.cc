@@ -94,7 +94,7 @@ class Handler {
     const auto& members = open_.back().members;
     const bool twice = std::any_of(members.begin(), members.end(),
                                    [&](const auto& member) { return member.first == name; });
-    require(!twice, name_, ": ", quoted(name), " is given twice (line ", position_.line(), ")");
+    require(!twice, name_, ": ", in_quotes(name), " is given twice (line ", position_.line(), ")");
     open_.back().members.emplace_back(name, JsonValue());
     return true;
   }

@@ -96,7 +96,8 @@ class LiteralReader {
 
   std::string found() {
     const char c = peek();
-    return c == '\0' && position_ == text_.size() ? "the end" : quoted(text_.substr(position_, 1));
+    return c == '\0' && position_ == text_.size() ? "the end"
+                                                  : in_quotes(text_.substr(position_, 1));
   }
 
  private:
@@ -137,7 +138,7 @@ ElementType parse_descr(std::string_view descr, std::string_view label,
                        (order == '|' && dtype && (size_of(*dtype) == 1 || *dtype == DType::bf16));
   if (!dtype || !ordered) {
     const bool is_v2 = descr.ends_with("V2");
-    fail(label, ": elements of type ", quoted(descr), " are not numbers heed reads (",
+    fail(label, ": elements of type ", in_quotes(descr), " are not numbers heed reads (",
          is_v2 ? "two-byte void is read as bfloat16 only on request"
                : "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1, each after < or >",
          ")");
@@ -172,7 +173,7 @@ Fields parse_dictionary(std::string_view text, std::string_view label) {
     } else if (key == "shape") {
       set_once(fields.shape, reader.shape(), key, reader);
     } else {
-      reader.refuse("unknown key ", quoted(key));
+      reader.refuse("unknown key ", in_quotes(key));
     }
     if (reader.peek() != '}') reader.expect(',');
   }
@@ -228,13 +229,16 @@ NpyHeader parse_npy_header(Bytes file, std::string_view label, const ReadOptions
   const ElementType element = parse_descr(*fields.descr, label, options);
 
   NpyHeader header;
-  header.dtype = element.dtype;
-  header.swapped = element.swapped;
-  header.fortran_order = *fields.fortran_order;
-  header.shape = std::move(*fields.shape);
+  header.layout = {element.dtype, std::move(*fields.shape), element.swapped, *fields.fortran_order};
   header.data_offset = preamble.header_offset + preamble.header_bytes;
-  header.data_bytes = checked_bytes(label, header.dtype, header.shape);
+  header.data_bytes = checked_bytes(label, element.dtype, header.layout.shape);
   return header;
+}
+
+void check_npy_size(const NpyHeader& header, std::size_t there, std::string_view label) {
+  require(there == header.data_bytes, label, ": shape ", to_string(header.layout.shape), " of ",
+          name_of(header.layout.dtype), " needs ", header.data_bytes, " bytes but ", there,
+          " follow the header");
 }
 
 std::string format_npy_header(DType dtype, const Shape& shape) {

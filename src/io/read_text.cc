@@ -1,4 +1,3 @@
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

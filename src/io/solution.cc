@@ -92,7 +92,7 @@ class Reader {
       std::string id;
       for (const auto& [key, value] : item.members) {
         if (!is_one_of(key, kWhere)) {
-          require(claimed == nullptr, "steps: an item claims both ", id, " and ", io::quoted(key),
+          require(claimed == nullptr, "steps: an item claims both ", id, " and ", io::in_quotes(key),
                   at_line(value.line));
           claimed = &value;
           id = key;
@@ -137,7 +137,7 @@ class Reader {
     std::string known;
     for (const Node& node : trace_.nodes)
       if (node.batch == 0 && node.head == 0) known += node.id + ", ";
-    fail(name_, ": ", io::quoted(step.id), " of batch row ", step.batch, ", head ", step.head,
+    fail(name_, ": ", io::in_quotes(step.id), " of batch row ", step.batch, ", head ", step.head,
          " is no step of this problem; there are ", known,
          "and root, max, shifted, exp, sum, weighted", at_line(line));
   }
@@ -232,7 +232,7 @@ class Reader {
       plain.kind = Kind::number;
       const char *first = plain.text.data(), *last = first + plain.text.size();
       const auto parsed = from_chars(first, last, plain.number);
-      require(parsed.ec == std::errc() && parsed.ptr == last, name, ": ", io::quoted(value.text),
+      require(parsed.ec == std::errc() && parsed.ptr == last, name, ": ", io::in_quotes(value.text),
               " is no number", at_line(value.line));
     }
     result.value = io::read_number(plain, name);

@@ -1,71 +1,116 @@
 // TensorFile: one interface over the formats; and addresses, file:name.
-#include <map>
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "base/checks.h"
 #include "heed/io.h"
+#include "io/format.h"
 #include "io/mapped_file.h"
-#include "io/npy.h"
+#include "io/npy_header.h"
+#include "io/safetensors_header.h"
 #include "io/text.h"
+#include "io/zip.h"
 
 namespace heed::io {
+namespace {
+
+bool looks_like_json(Bytes file) {
+  for (const std::byte b : file)
+    if (b != std::byte{' '} && b != std::byte{'\n'} && b != std::byte{'\r'} && b != std::byte{'\t'})
+      return b == std::byte{'{'};
+  return false;
+}
+
+std::unique_ptr<Format> open_format(Bytes file, const std::string& label,
+                                    const std::filesystem::path* path, const ReadOptions& options) {
+  require(!file.empty(), label, ": is empty");
+  if (looks_like_npy(file)) return open_npy(file, label, options);
+  if (looks_like_zip(file)) return open_npz(file, label, options);
+  if (looks_like_safetensors(file)) return open_safetensors(file, label);
+  if (path != nullptr && looks_like_json(file))
+    return open_sharded(file, label, path->parent_path());
+  fail(label, ": is none of .npy, .npz, safetensors or a safetensors index: begins with ",
+       in_quotes(
+           {reinterpret_cast<const char*>(file.data()), std::min<std::size_t>(file.size(), 8)}));
+}
+
+}  // namespace
+
+void Format::add(TensorInfo tensor) {
+  index_.emplace(tensor.name, tensors_.size());
+  tensors_.push_back(std::move(tensor));
+}
+
+std::size_t Format::find(std::string_view name) const {
+  const auto found = index_.find(name);
+  if (found != index_.end()) return found->second;
+  constexpr std::size_t kShown = 6;
+  std::string there;
+  for (std::size_t i = 0; i < tensors_.size() && i < kShown; ++i)
+    there += (i == 0 ? "" : ", ") + in_quotes(tensors_[i].name);
+  if (tensors_.size() > kShown)
+    there += " and " + std::to_string(tensors_.size() - kShown) + " more";
+  fail(label_, ": has no tensor ", in_quotes(name), ", only ",
+       there.empty()         ? "nothing"
+       : index_.contains("") ? "one array without a name"
+                             : there);
+}
 
 struct TensorFile::Impl {
+  // What has been asked for, once.
+  struct Slot {
+    bool loaded = false;
+    Elements elements;
+  };
+
   std::string label;
   FileBytes file;
-  NpyHeader header;
-  std::vector<TensorInfo> tensors;
-  std::mutex mutex;                                   // guards `decoded`
-  std::map<std::string, Array, std::less<>> decoded;  // tensors that cannot be used in place
+  std::unique_ptr<Format> format;
+  std::mutex mutex;  // guards slots
+  std::vector<Slot> slots;
 
   template <class Source>
-  Impl(Source&& source, std::string name, const ReadOptions& options)
-      : label(std::move(name)), file(std::forward<Source>(source)) {
-    require(!file.get().empty(), label, ": is empty");
-    header = parse_npy_header(file.get(), label, options);
-    npy_elements(file.get(), header, label);
-    tensors.push_back({"", header.dtype, header.shape});
-  }
+  Impl(Source&& source, std::string name, const std::filesystem::path* path,
+       const ReadOptions& options)
+      : label(std::move(name)),
+        file(std::forward<Source>(source)),
+        format(open_format(file.get(), label, path, options)),
+        slots(format->tensors().size()) {}
 
-  ArrayView view(std::string_view) {
-    const Bytes elements = npy_elements(file.get(), header, label);
-    if (usable_in_place(elements, header)) return {header.dtype, header.shape, elements};
+  ArrayView view(std::size_t i) {
     const std::lock_guard lock(mutex);
-    auto found = decoded.find("");
-    if (found == decoded.end()) {
-      Array array(header.dtype, header.shape,
-                  decode_elements({elements.begin(), elements.end()}, header));
-      found = decoded.emplace("", std::move(array)).first;
-    }
-    return found->second;
+    Slot& slot = slots[i];
+    if (!slot.loaded) slot.elements = format->load(i);
+    slot.loaded = true;
+    return {format->tensors()[i].dtype, format->tensors()[i].shape, slot.elements.get()};
   }
 };
 
 TensorFile::TensorFile(const std::filesystem::path& path, const ReadOptions& options)
-    : impl_(std::make_unique<Impl>(path, path.string(), options)) {}
+    : impl_(std::make_unique<Impl>(path, path.string(), &path, options)) {}
 TensorFile::TensorFile(std::vector<std::byte> bytes, std::string label, const ReadOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(bytes), std::move(label), options)) {}
+    : impl_(std::make_unique<Impl>(std::move(bytes), std::move(label), nullptr, options)) {}
 TensorFile::~TensorFile() = default;
 TensorFile::TensorFile(TensorFile&&) noexcept = default;
 TensorFile& TensorFile::operator=(TensorFile&&) noexcept = default;
 
 std::string_view TensorFile::format() const {
-  return "npy";
+  return impl_->format->name();
 }
 const std::vector<TensorInfo>& TensorFile::tensors() const {
-  return impl_->tensors;
+  return impl_->format->tensors();
+}
+const std::map<std::string, std::string>& TensorFile::metadata() const {
+  return impl_->format->metadata();
 }
 
 const TensorInfo& TensorFile::info(std::string_view name) const {
-  for (const TensorInfo& tensor : impl_->tensors)
-    if (tensor.name == name) return tensor;
-  fail(impl_->label, ": no tensor ", quoted(name), " among ", impl_->tensors.size());
+  return tensors()[impl_->format->find(name)];
 }
 
 ArrayView TensorFile::view(std::string_view name) const {
-  info(name);
-  return impl_->view(name);
+  return impl_->view(impl_->format->find(name));
 }
 
 Address parse_address(std::string_view text) {

@@ -11,6 +11,6 @@ namespace heed::io {
 std::string printable(std::string_view text);
 
 // The same between quotation marks.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace heed::io

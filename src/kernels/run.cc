@@ -40,47 +40,89 @@ Runner::Runner(const Run& run, std::size_t queries, std::size_t keys, const Exec
       progress_(execution.progress),
       queries_(queries),
       keys_(keys),
-      prefill_(prefill_shape(*run.problem, run.kv, queries, keys, target_)) {
+      prefill_(prefill_shape(*run.problem, run.kv, queries, keys, target_)),
+      decode_(decode_shape(*run.problem, run.kv, queries, keys, target_)) {
   const Problem& problem = *run.problem;
-  prefill_sequences_.reserve(problem.sequences.size());
+  for (auto* sequences : {&prefill_sequences_, &decode_sequences_})
+    sequences->reserve(problem.sequences.size());
   const std::size_t tokens = problem.ragged ? queries : queries * problem.sequences.size();
   prefill_items_.reserve(tokens / prefill_.block_queries + problem.sequences.size());
+  decode_items_.reserve(problem.sequences.size());
   choose_tasks(problem);
-
-  info_.kernel = "prefill";
   info_.target = name_of(target_);
-  info_.tile_queries = prefill_.strip;
-  info_.tile_keys = prefill_.tile_keys;
-  info_.tasks = prefill_items_.size() * problem.kv_heads;
   info_.flops =
       visible_pairs(problem) * 2 * static_cast<double>(problem.key_dim + problem.value_dim);
   info_.bytes = bytes_moved(run);
-  const auto worthwhile = static_cast<std::size_t>(std::max(1.0, info_.flops / kFlopsPerThread));
-  info_.threads = std::max<std::size_t>(
-      1, std::min({thread_count(execution.threads), worthwhile, info_.tasks}));
-  workspace_ = AlignedBuffer<std::byte>(
-      checked_product("attention: workspace", {info_.threads, prefill_.floats, sizeof(float)}));
+  plan_tasks(problem, execution);
+  workspace_ = AlignedBuffer<std::byte>(workspace_bytes(problem));
   info_.workspace_bytes = workspace_.size();
 }
 
 void Runner::choose_tasks(const Problem& problem) {
   prefill_sequences_.clear();
+  decode_sequences_.clear();
   for (std::size_t n = 0; n < problem.sequences.size(); ++n)
-    prefill_sequences_.push_back(static_cast<std::uint32_t>(n));
+    (decodes(problem.sequences[n]) ? decode_sequences_ : prefill_sequences_)
+        .push_back(static_cast<std::uint32_t>(n));
   prefill_items(problem, prefill_, prefill_sequences_, prefill_items_);
+  decode_items(problem, decode_sequences_, decode_items_);
+}
+
+// Threads, tasks and tiles; the tiles of prefill where both kernels run.
+void Runner::plan_tasks(const Problem& problem, const Execution& execution) {
+  const std::size_t prefills = prefill_items_.size() * problem.kv_heads;
+  const std::size_t heads = decode_items_.size() * problem.kv_heads;
+  std::size_t splits = 0;
+  for (const DecodeItem& item : decode_items_) {
+    splits += item.splits * problem.kv_heads;
+    info_.key_splits = std::max<std::size_t>(info_.key_splits, item.splits);
+  }
+  const auto worthwhile = static_cast<std::size_t>(std::max(1.0, info_.flops / kFlopsPerThread));
+  info_.threads = std::max<std::size_t>(
+      1, std::min({thread_count(execution.threads), worthwhile, prefills + splits}));
+  info_.tasks = prefills + (decode_splits(heads, info_.threads) ? splits : heads);
+  if (prefills != 0 || heads == 0) {
+    info_.kernel = heads == 0 ? "prefill" : "prefill, decode";
+    info_.tile_queries = prefill_.strip;
+    info_.tile_keys = prefill_.tile_keys;
+  } else {
+    info_.kernel = "decode";
+    info_.tile_queries = decode_.rows;
+    info_.tile_keys = decode_tile_keys(decode_.rows);
+  }
+}
+
+// One kernel runs after the other, in the same memory. The sequences of a ragged batch may be
+// others in the next run, so that either kernel may get any number of them.
+std::size_t Runner::workspace_bytes(const Problem& problem) const {
+  const std::size_t sequences = problem.sequences.size();
+  const bool prefill = problem.ragged || !prefill_sequences_.empty();
+  const bool decode = problem.ragged || !decode_sequences_.empty();
+  return std::max(prefill ? checked_product("attention: workspace",
+                                            {info_.threads, prefill_.floats, sizeof(float)})
+                          : 0,
+                  decode ? decode_workspace(problem, decode_, problem.ragged ? 1 : sequences,
+                                            sequences, info_.threads)
+                         : 0);
 }
 
 void Runner::run(const Run& run) {
-  const PrefillShape needed = prefill_shape(*run.problem, run.kv, queries_, keys_, target_);
-  require(needed.floats <= prefill_.floats && needed.group == prefill_.group,
-          "attention: the run needs ", needed.floats * sizeof(float),
-          " bytes of workspace per thread but was planned with ", prefill_.floats * sizeof(float));
+  const PrefillShape prefill = prefill_shape(*run.problem, run.kv, queries_, keys_, target_);
+  const DecodeShape decode = decode_shape(*run.problem, run.kv, queries_, keys_, target_);
+  const std::size_t needed = std::max(prefill.floats, decode.floats),
+                    planned = std::max(prefill_.floats, decode_.floats);
+  require(prefill.floats <= prefill_.floats && decode.floats <= decode_.floats &&
+              prefill.group == prefill_.group,
+          "attention: the run needs ", needed * sizeof(float),
+          " bytes of workspace per thread but was planned with ", planned * sizeof(float));
   choose_tasks(*run.problem);
   double pairs = 0;
   for (const PrefillItem& item : prefill_items_) pairs += item.pairs;
+  for (const DecodeItem& item : decode_items_) pairs += item.pairs;
   Crew crew(info_.threads, workspace_.span(), progress_,
             pairs * static_cast<double>(run.problem->kv_heads));
-  if (!run_prefill(run, needed, prefill_items_, target_, crew))
+  if (!run_prefill(run, prefill, prefill_items_, target_, crew) ||
+      !run_decode(run, decode, decode_items_, target_, crew))
     throw Cancelled("attention: cancelled by the progress callback");
 }
 

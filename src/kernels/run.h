@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/problem.h"
 #include "heed/attention.h"
+#include "kernels/decode.h"
 #include "kernels/kernel.h"
 #include "kernels/prefill.h"
 #include "kernels/targets.h"
@@ -31,13 +32,17 @@ class Runner {
 
  private:
   void choose_tasks(const Problem& problem);
+  void plan_tasks(const Problem& problem, const Execution& execution);
+  std::size_t workspace_bytes(const Problem& problem) const;
 
   Target target_;
   Progress progress_;
   std::size_t queries_, keys_;
   PrefillShape prefill_;
-  std::vector<std::uint32_t> prefill_sequences_;
+  DecodeShape decode_;
+  std::vector<std::uint32_t> prefill_sequences_, decode_sequences_;
   std::vector<PrefillItem> prefill_items_;
+  std::vector<DecodeItem> decode_items_;
   AlignedBuffer<std::byte> workspace_;
   PlanInfo info_;
 };

@@ -1,10 +1,16 @@
-// The multi-head layer: 1. project, 2. attend, 3. lay the heads side by side, 4. project back.
+// The multi-head layer: 1. project, 2. norm and turn, 3. attend, 4. lay the heads side by side,
+// 5. project back.
+#include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/checks.h"
 #include "base/problem.h"
+#include "base/rotary.h"
 #include "heed/reference.h"
 #include "reference/matrix.h"
+#include "reference/rope.h"
 
 namespace heed::reference {
 namespace {
@@ -98,6 +104,25 @@ Tensor<T> concatenate(const Problem& problem, ConstTensorView x, const Tensor<T>
   return result;
 }
 
+template <class T>
+void finish(MultiHead<T>& r, const Problem& problem, const HeadSteps& steps) {
+  if (steps.qk_norm) {
+    require_norm(*steps.qk_norm, r.q.cols);
+    norm_rows(r.q_finished, steps.qk_norm->query, steps.qk_norm->epsilon);
+    norm_rows(r.k_finished, steps.qk_norm->key, steps.qk_norm->epsilon);
+  }
+  if (!steps.rotary) return;
+  std::vector<std::int64_t> queries(r.q.batch * r.q.rows), keys(r.k.batch * r.k.rows);
+  place_queries(problem, r.q.rows, queries);
+  place_keys(problem, r.k.rows, keys);
+  const auto given_or = [](std::span<const std::int64_t> positions,
+                           std::span<const std::int64_t> others) {
+    return positions.empty() ? others : positions;
+  };
+  turn_rows(r.q_finished, *steps.rotary, given_or(steps.query_positions, queries));
+  turn_rows(r.k_finished, *steps.rotary, given_or(steps.key_positions, keys));
+}
+
 std::size_t numbers_in(ConstTensorView w) {
   return checked_product("multi_head: weights", {w.heads, w.tokens, w.dim});
 }
@@ -112,22 +137,24 @@ ParameterCount parameter_count(const Weights& w) {
 
 template <class T>
 MultiHead<T> multi_head(ConstTensorView x, ConstTensorView context, const Weights& weights,
-                        const AttentionOptions& options) {
+                        const AttentionOptions& options, const HeadSteps& steps) {
   require_layer(x, context, weights);
   MultiHead<T> result;
-  result.q = project<T>(x, weights.w_q, weights.b_q);
-  result.k = project<T>(context, weights.w_k, weights.b_k);
+  result.q = result.q_finished = project<T>(x, weights.w_q, weights.b_q);
+  result.k = result.k_finished = project<T>(context, weights.w_k, weights.b_k);
   result.v = project<T>(context, weights.w_v, weights.b_v);
-  const auto q = view_of(result.q), k = view_of(result.k), v = view_of(result.v);
+  const auto q = view_of(result.q_finished), k = view_of(result.k_finished), v = view_of(result.v);
+  const Problem problem = describe(q, k, v, options);
+  finish(result, problem, steps);
   result.attention = attention<T>(q, k, v, options);
-  result.concat = concatenate(describe(q, k, v, options), x, result.attention.o);
+  result.concat = concatenate(problem, x, result.attention.o);
   if (given(weights.w_o)) result.y = project<T>(view_of(result.concat), weights.w_o, weights.b_o);
   return result;
 }
 
 template MultiHead<double> multi_head<double>(ConstTensorView, ConstTensorView, const Weights&,
-                                              const AttentionOptions&);
+                                              const AttentionOptions&, const HeadSteps&);
 template MultiHead<float> multi_head<float>(ConstTensorView, ConstTensorView, const Weights&,
-                                            const AttentionOptions&);
+                                            const AttentionOptions&, const HeadSteps&);
 
 }  // namespace heed::reference

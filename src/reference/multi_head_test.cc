@@ -212,5 +212,36 @@ TEST_F(MultiHeadErrors, HeadsThatDoNotMatchAreTheOperatorsErrors) {
   EXPECT_EQ(error(), "attention: query has 2 heads, which is not a multiple of key's 4");
 }
 
+// Projection, norm, RoPE and attention of two tokens, followed by hand: x = [3], [4]; all weights 1
+// over two channels, so every row of q is [x, x], normed to [1, 1] and turned by its position.
+TEST(MultiHead, NormsAndTurnsBeforeTheAttention) {
+  const Values x = {3, 4}, w = {1, 1}, w_v = {1};
+  const auto r = multi_head<double>(
+      matrix(x, 2, 1), {.w_q = matrix(w, 1, 2), .w_k = matrix(w, 1, 2), .w_v = matrix(w_v, 1, 1)},
+      {.scale = 1.0, .query_offset = 1}, {.qk_norm = QkNorm{.epsilon = 0}, .rotary = Rotary{}});
+  EXPECT_EQ(r.q.values, (Values{3, 3, 4, 4}));
+  // [cos p - sin p, cos p + sin p]: queries at 1 and 2, keys at 0 and 1.
+  const auto turned = [](double p) {
+    return Values{std::cos(p) - std::sin(p), std::cos(p) + std::sin(p)};
+  };
+  EXPECT_THAT(r.q_finished.values, Pointwise(DoubleNear(1e-15), {turned(1)[0], turned(1)[1],
+                                                                 turned(2)[0], turned(2)[1]}));
+  EXPECT_THAT(r.k_finished.values,
+              Pointwise(DoubleNear(1e-15), {1.0, 1.0, turned(1)[0], turned(1)[1]}));
+  // q_i . k_j = 2 cos(i + 1 - j)
+  EXPECT_THAT(r.attention.raw.values,
+              Pointwise(DoubleNear(1e-14),
+                        {2 * std::cos(1), 2 * std::cos(0), 2 * std::cos(2), 2 * std::cos(1)}));
+  const std::vector<std::int64_t> places = {0, 7};
+  const auto placed = multi_head<double>(
+      matrix(x, 2, 1), {.w_q = matrix(w, 1, 2), .w_k = matrix(w, 1, 2), .w_v = matrix(w_v, 1, 1)},
+      {.scale = 1.0},
+      {.qk_norm = QkNorm{.epsilon = 0},
+       .rotary = Rotary{},
+       .query_positions = places,
+       .key_positions = places});
+  EXPECT_NEAR(placed.attention.raw.values[1], 2 * std::cos(7), 1e-14);
+}
+
 }  // namespace
 }  // namespace heed::reference

@@ -1,0 +1,286 @@
+// The decode kernel: all rows of one key/value head against one split of its keys. See decode.h.
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+
+#include "kernels/decode-inl.h"
+#include "kernels/decode_task.h"
+#include "kernels/pack-inl.h"
+#include "kernels/row-inl.h"
+
+#if defined(HEED_KERNELS_DECODE_SPLIT_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_DECODE_SPLIT_INL_H
+#undef HEED_KERNELS_DECODE_SPLIT_INL_H
+#else
+#define HEED_KERNELS_DECODE_SPLIT_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+// T is what keys and values are stored as.
+template <class T>
+class Split {
+ public:
+  explicit Split(const kernels::DecodeTask& task)
+      : task_(task),
+        run_(*task.run),
+        problem_(*task.run->problem),
+        rules_(*task.rules),
+        shape_(*task.shape),
+        sequence_(problem_.sequences[task.sequence]),
+        rows_(shape_.group * sequence_.queries),
+        tile_keys_(kernels::decode_tile_keys(rows_)),
+        stride_(kernels::decode_score_stride(tile_keys_)),
+        keys_(run_.kv.k.of(sequence_, task.sequence, task.kv_head)),
+        values_(run_.kv.v.of(sequence_, task.sequence, task.kv_head)) {}
+
+  // The state of all rows over the keys of the split.
+  void Run() {
+    PackQueries();
+    std::fill_n(task_.state.o, shape_.rows * shape_.o_stride, 0.0f);
+    std::fill_n(task_.state.m, shape_.rows, -kInf);
+    std::fill_n(task_.state.l, shape_.rows, 0.0f);
+    for (std::size_t key = task_.keys.begin; key < task_.keys.end; key += tile_keys_)
+      AddTile({key, std::min(key + tile_keys_, task_.keys.end)});
+  }
+
+  // Ends the rows, whose state is that of all keys now.
+  void Finish() {
+    if (rules_.mod) PackQueries();
+    float* o = Space(shape_.scratch);
+    for (std::size_t r = 0; r < rows_; ++r) {
+      const float* q = Space(shape_.q) + r * shape_.q_stride;
+      const auto raw_score = [&](std::size_t j) {
+        float dot = 0;
+        for (std::size_t c = 0; c < problem_.key_dim; ++c)
+          dot += q[InPairOrder<T>(c, problem_.key_dim)] *
+                 (LoadOne(keys_.row<T>(j) + c) * keys_.scale(j));
+        return dot;
+      };
+      const float* state = task_.state.o + r * shape_.o_stride;
+      for (std::size_t c = 0; c < problem_.value_dim; ++c)
+        o[c] = state[InPairOrder<T>(c, problem_.value_dim)];
+      QueryRow(r).Finish(task_.state.m[r], task_.state.l[r], o, raw_score);
+    }
+  }
+
+ private:
+  float* Space(std::size_t offset) const { return task_.workspace + offset; }
+
+  // Row r is query r % n_q of the group's head r / n_q.
+  Row QueryRow(std::size_t r) const {
+    return Row(run_, rules_, task_.sequence, Head(r), r % sequence_.queries);
+  }
+  std::size_t Head(std::size_t r) const {
+    return task_.kv_head * shape_.group + r / sequence_.queries;
+  }
+
+  template <class Q>
+  void PackQueriesAs() {
+    for (std::size_t r = 0; r < shape_.rows; ++r) {
+      float* to = Space(shape_.q) + r * shape_.q_stride;
+      std::fill_n(to, shape_.q_stride, 0.0f);
+      if (r >= rows_) continue;
+      const Q* q = QueryRow(r).template Query<Q>();
+      for (std::size_t c = 0; c < problem_.key_dim; ++c)
+        to[InPairOrder<T>(c, problem_.key_dim)] = LoadOne(q + c) * rules_.query_scale;
+    }
+  }
+
+  void PackQueries() {
+    switch (run_.q.dtype) {
+      case DType::f16: return PackQueriesAs<f16>();
+      case DType::bf16: return PackQueriesAs<bf16>();
+      default: return PackQueriesAs<float>();
+    }
+  }
+
+  // Calls f(kRows, r) for strips of rows [r, r + kRows). Three rows are a strip of four.
+  template <class F>
+  void ForStrips(F&& f) const {
+    std::size_t r = 0;
+    for (; r + 3 <= rows_; r += 4) f(std::integral_constant<std::size_t, 4>(), r);
+    for (; r + 2 <= rows_; r += 2) f(std::integral_constant<std::size_t, 2>(), r);
+    if (r < rows_) f(std::integral_constant<std::size_t, 1>(), r);
+  }
+
+  // At most kBlockKeys rows from row j on that lie equally far apart.
+  struct Piece {
+    Rows rows;
+    std::size_t count = 0;
+  };
+  Piece PieceAt(const kernels::RowSource& source, std::size_t j, std::size_t end) const {
+    if (j >= end) return {};
+    const std::size_t count = source.run(j, std::min(kBlockKeys, end - j));
+    return {{reinterpret_cast<const std::byte*>(source.row<T>(j)), source.row_bytes}, count};
+  }
+
+  // Calls f(piece, j, ahead) for the rows [keys.begin, keys.end) of a source, in pieces; `ahead`
+  // fetches the piece that follows, which at the end is `then`.
+  template <class F>
+  void ForPieces(const kernels::RowSource& source, KeyRange keys, Piece then,
+                 std::size_t ahead_bytes, F&& f) const {
+    Piece piece = PieceAt(source, keys.begin, keys.end);
+    for (std::size_t j = keys.begin; j < keys.end;) {
+      const std::size_t following = j + piece.count;
+      const Piece next = following < keys.end ? PieceAt(source, following, keys.end) : then;
+      Prefetcher ahead(next.rows, ahead_bytes, next.count);
+      f(piece, j - keys.begin, ahead);
+      piece = next;
+      j = following;
+    }
+  }
+
+  void AddTile(KeyRange keys) {
+    const bool may_hide = MayHide(keys);
+    if (may_hide) Keep();
+    float* factor = Space(shape_.factor);
+    Soften(keys, factor, [](std::size_t, const float*) {});
+    MixValues(keys, factor);
+    if (may_hide && !IsFinite()) {
+      Restore();
+      AddTileExactly(keys);
+    }
+  }
+
+  // Whether some row might not see some key of the tile.
+  bool MayHide(KeyRange keys) const {
+    if (rules_.hide_keys()) return true;
+    const KeyRange first = problem_.visible_keys(sequence_, 0);
+    const KeyRange last = problem_.visible_keys(sequence_, sequence_.queries - 1);
+    return keys.begin < last.begin || first.end < keys.end;
+  }
+
+  // s[r, j] <- 2^(s - m) for all rows; factor[r] rescales what row r has accumulated so far.
+  // look(r, s) is called with the scores before.
+  template <class Look>
+  void Soften(KeyRange keys, float* factor, Look&& look) {
+    ScoreKeysOf(keys);
+    if constexpr (std::is_same_v<T, std::int8_t>) ScaleColumns(keys_, keys);
+    if (rules_.change_scores()) ChangeScoresOf(keys);
+    const std::size_t cols = (keys.size() + kLanes - 1) / kLanes * kLanes;
+    for (std::size_t r = 0; r < shape_.rows; ++r) {
+      float* s = Space(shape_.s) + r * stride_;
+      factor[r] = 0.0f;
+      if (r >= rows_) continue;
+      QueryRow(r).HideOutside(keys.begin, cols, s);
+      std::fill(s + keys.size(), s + cols, -kInf);
+      look(r, s);
+      factor[r] = SoftmaxStep(s, cols, task_.state.m[r], task_.state.l[r]);
+    }
+    if constexpr (std::is_same_v<T, std::int8_t>) ScaleColumns(values_, keys);
+  }
+
+  void ScoreKeysOf(KeyRange keys) {
+    const Piece then = PieceAt(values_, keys.begin, keys.end);
+    ForPieces(keys_, keys, then, problem_.key_dim * sizeof(T),
+              [&](const Piece& piece, std::size_t j, Prefetcher& ahead) {
+                ForStrips([&](auto rows, std::size_t r) {
+                  ScoreBlock<T, rows>(Space(shape_.q) + r * shape_.q_stride, shape_.q_stride,
+                                      piece.rows, piece.count, problem_.key_dim,
+                                      Space(shape_.s) + r * stride_ + j, stride_, ahead);
+                });
+              });
+  }
+
+  // s[r, j] *= the scale of row j of the source.
+  void ScaleColumns(const kernels::RowSource& source, KeyRange keys) {
+    const D d;
+    float* scales = Space(shape_.scales);
+    std::fill_n(scales, stride_, 0.0f);
+    for (std::size_t j = 0; j < keys.size(); ++j) scales[j] = source.scale(keys.begin + j);
+    for (std::size_t r = 0; r < rows_; ++r) {
+      float* s = Space(shape_.s) + r * stride_;
+      for (std::size_t j = 0; j < keys.size(); j += kLanes)
+        hn::StoreU(hn::Mul(hn::LoadU(d, s + j), hn::LoadU(d, scales + j)), d, s + j);
+    }
+  }
+
+  void ChangeScoresOf(KeyRange keys) {
+    for (std::size_t r = 0; r < rows_; r += sequence_.queries)
+      ChangeScores(rules_, {.s = Space(shape_.s) + r * stride_,
+                            .stride = stride_,
+                            .rows = sequence_.queries,
+                            .cols = keys.size(),
+                            .sequence = task_.sequence,
+                            .head = Head(r),
+                            .query = 0,
+                            .key = keys.begin,
+                            .position = static_cast<double>(sequence_.offset) -
+                                        static_cast<double>(keys.begin),
+                            .scratch = Space(shape_.scratch)});
+  }
+
+  void MixValues(KeyRange keys, float* factor) {
+    const std::size_t next = keys.end;
+    const Piece then = PieceAt(keys_, next, task_.keys.end);
+    ForPieces(values_, keys, then, problem_.value_dim * sizeof(T),
+              [&](const Piece& piece, std::size_t j, Prefetcher& ahead) {
+                ForStrips([&](auto rows, std::size_t r) {
+                  MixBlock<T, rows>(Space(shape_.s) + r * stride_ + j, stride_, piece.rows,
+                                    piece.count, problem_.value_dim, factor + r,
+                                    task_.state.o + r * shape_.o_stride, shape_.o_stride, ahead);
+                });
+                std::fill_n(factor, shape_.rows, 1.0f);  // rescaled once
+              });
+  }
+
+  // --- Where 0 * v is not 0 -------------------------------------------------------------------
+  // Hidden keys have weight 0, and 0 times a value is 0 unless that is infinite or NaN. Then, and
+  // only then, some o is not finite: the tile is taken back and added key by key.
+
+  void Keep() { std::copy_n(task_.state.o, shape_.state_floats(), Space(shape_.kept)); }
+  void Restore() { std::copy_n(Space(shape_.kept), shape_.state_floats(), task_.state.o); }
+
+  bool IsFinite() const {
+    const D d;
+    V sum = hn::Zero(d);  // NaN once there is something that is not finite
+    for (std::size_t c = 0; c < rows_ * shape_.o_stride; c += kLanes) {
+      const V o = hn::LoadU(d, task_.state.o + c);
+      sum = hn::Add(sum, hn::Sub(o, o));
+    }
+    return SumLanes(sum) == 0.0f;
+  }
+
+  void AddTileExactly(KeyRange keys) {
+    float* factor = Space(shape_.factor);
+    auto* hidden = reinterpret_cast<bool*>(Space(shape_.hidden));
+    Soften(keys, factor, [&](std::size_t r, const float* s) {
+      const Row row = QueryRow(r);
+      const KeyRange range = row.Range();
+      for (std::size_t j = keys.begin; j < keys.end; ++j)
+        hidden[r * tile_keys_ + j - keys.begin] =
+            !range.contains(j) || row.Hides(j) || (rules_.mod && s[j - keys.begin] == -kInf);
+    });
+    const float one = 1.0f;
+    Prefetcher none({}, 0, 0);
+    for (std::size_t r = 0; r < rows_; ++r) {
+      const float* p = Space(shape_.s) + r * stride_;
+      const auto mix = [&](Rows row, std::size_t count, std::size_t j, const float* f) {
+        MixBlock<T, 1>(p + j, stride_, row, count, problem_.value_dim, f,
+                       task_.state.o + r * shape_.o_stride, shape_.o_stride, none);
+      };
+      mix({}, 0, 0, factor + r);
+      for (std::size_t j = 0; j < keys.size(); ++j)
+        if (!hidden[r * tile_keys_ + j])
+          mix(PieceAt(values_, keys.begin + j, keys.begin + j + 1).rows, 1, j, &one);
+    }
+  }
+
+  const kernels::DecodeTask& task_;
+  const kernels::Run& run_;
+  const Problem& problem_;
+  const kernels::ScoreRules& rules_;
+  const kernels::DecodeShape& shape_;
+  const Sequence& sequence_;
+  const std::size_t rows_, tile_keys_, stride_;
+  const kernels::RowSource keys_, values_;
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
