@@ -146,7 +146,7 @@ class MultiHeadAttention {
   // Memory the layer itself holds (0 for weights that are views).
   std::size_t weight_bytes() const;
 
-  // x, out [batch, n, d_model] of one dtype; out may not overlap x.
+  // x, out [batch, n, d_model]; out may be x itself.
   void self_attention(ConstSequenceView x, SequenceView out, const LayerOptions& options = {},
                       const Execution& execution = {}) const;
 
@@ -220,7 +220,10 @@ class LayerProjections {
   Heads project(ConstSequenceView y, ConstSequenceView z, const Positions& query_positions = {},
                 const Positions& key_positions = {});
   ConstTensorView project_queries(ConstSequenceView y, const Positions& positions = {});
-  Heads project_context(ConstSequenceView z, const Positions& positions = {});  // k and v alone
+  struct KeysValues {
+    ConstTensorView k, v;
+  };
+  KeysValues project_context(ConstSequenceView z, const Positions& positions = {});
 
   // Where the attention's output goes [batch, query_heads, query_tokens, value_dim], f32.
   TensorView heads();

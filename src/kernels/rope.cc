@@ -63,7 +63,7 @@ void FinishToken(const HeadRows& rows, const RowNorm& norm, const RowTurn& turn,
                  std::size_t token) {
   float* row = rows.data + static_cast<std::ptrdiff_t>(token) * rows.token_stride;
   const std::size_t pairs = turn.dims / 2;
-  const float* cosine = turn.cos_sin + token * turn.dims;
+  const float* cosine = turn.dims == 0 ? nullptr : turn.cos_sin + token % turn.period * turn.dims;
   const float* sine = cosine + pairs;
   for (std::size_t h = 0; h < rows.heads; ++h, row += rows.dim) {
     if (norm.weight != nullptr) NormRow(norm, row, rows.dim);

@@ -23,7 +23,8 @@ struct RowNorm {
 
 // The pairs of a row's first `dims` numbers turn by the angles of its token.
 struct RowTurn {
-  const float* cos_sin = nullptr;  // [tokens][cos of dims / 2 pairs, then their sin]
+  const float* cos_sin = nullptr;  // [period][cos of dims / 2 pairs, then their sin]
+  std::size_t period = 0;          // token t turns by row t % period
   std::size_t dims = 0;            // even, <= dim; 0: no turn
   RotaryPairs pairs = RotaryPairs::half_split;
 };

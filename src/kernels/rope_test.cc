@@ -16,12 +16,12 @@ using test::Random;
 struct Rows {
   std::size_t tokens = 3, heads = 2, dim = 8, gap = 5;
   std::vector<float> values = {}, weight = {}, cos_sin = {};
-  std::size_t dims = 8;
+  std::size_t dims = 8, period = 2;
 
   void make(Random& random) {
     values.resize(tokens * stride());
     weight.resize(dim);
-    cos_sin.resize(tokens * dims);
+    cos_sin.resize(period * dims);
     for (float& x : values) x = random.normal();
     for (float& x : weight) x = random.normal();
     for (float& x : cos_sin) x = random.normal();
@@ -48,7 +48,7 @@ TEST(KernelRows, TurnPairsByTheAnglesOfTheirToken) {
         rows.make(random);
         Rows expected = rows;
         expected.for_rows([&](float* row, std::size_t t) {
-          const float* angle = rows.cos_sin.data() + t * dims;
+          const float* angle = rows.cos_sin.data() + t % rows.period * dims;
           for (std::size_t c = 0; c < dims / 2; ++c) {
             const bool half = pairs == RotaryPairs::half_split;
             float& a = row[half ? c : 2 * c];
@@ -58,7 +58,8 @@ TEST(KernelRows, TurnPairsByTheAnglesOfTheirToken) {
             b = y * cosine + x * sine;
           }
         });
-        finish_rows(chosen_target(), rows.view(), {}, {rows.cos_sin.data(), dims, pairs}, 2);
+        finish_rows(chosen_target(), rows.view(), {},
+                    {rows.cos_sin.data(), rows.period, dims, pairs}, 2);
         EXPECT_EQ(rows.values, expected.values) << dims;
       }
   });
@@ -90,7 +91,7 @@ TEST(KernelRows, NormThenTurn) {
                     bound * std::abs(static_cast<double>(expected.values[n])))
             << dim;
       }
-      const RowTurn turn = {rows.cos_sin.data(), rows.dims, RotaryPairs::half_split};
+      const RowTurn turn = {rows.cos_sin.data(), rows.period, rows.dims, RotaryPairs::half_split};
       Rows both = rows, one_thread = rows;
       finish_rows(chosen_target(), both.view(), norm, turn, 3);
       finish_rows(chosen_target(), one_thread.view(), norm, {}, 1);
