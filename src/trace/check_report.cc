@@ -13,8 +13,8 @@ namespace {
 std::string expected_text(const Finding& f) {
   NumberStyle style;
   const std::size_t point = f.written.find('.');
-  if (point != std::string::npos)
-    style.digits = std::max<int>(style.digits, static_cast<int>(f.written.size() - point));
+  const std::size_t end = std::min(f.written.find_first_of("eE%"), f.written.size());
+  if (point < end) style.digits = std::max(style.digits, static_cast<int>(end - point));
   return format(f.expected, style);
 }
 

@@ -1,5 +1,6 @@
 // Two traces side by side: what differs, from the first step on.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "heed/check.h"
@@ -37,6 +38,16 @@ std::string entry_name(const Trace& trace, const Difference& d) {
   const Node& node = *same_node(trace, d.id, d.batch, d.head);
   return d.id + "[" + unique_labels(node.row_labels)[d.row] + "," +
          unique_labels(node.col_labels)[d.col] + "]" + name_of(trace, node).substr(d.id.size());
+}
+
+// As many digits as it takes to tell two numbers apart, at least four.
+NumberFormat telling_apart(double a, double b) {
+  const std::array<double, 2> both = {a, b};
+  NumberStyle style;
+  NumberFormat number = choose_format(both, style);
+  while (++style.digits <= 17 && format(a, number) == format(b, number))
+    number = choose_format(both, style);
+  return number;
 }
 
 }  // namespace
@@ -101,10 +112,9 @@ std::string render_text(const Trace& a, const Trace& b, const DiffReport& report
       ++left_out;
       continue;
     }
-    // As many digits as it takes to tell them apart, at least four.
-    NumberStyle style;
-    while (style.digits < 17 && format(d.a, style) == format(d.b, style)) ++style.digits;
-    text += "  " + entry_name(a, d) + "  " + format(d.a, style) + "  " + format(d.b, style) + "\n";
+    const NumberFormat number = telling_apart(d.a, d.b);
+    text +=
+        "  " + entry_name(a, d) + "  " + format(d.a, number) + "  " + format(d.b, number) + "\n";
   }
   close();
   return text;
