@@ -15,5 +15,6 @@ struct ExitCode {
 void add_bench(CLI::App& app);
 void add_check(CLI::App& app);
 void add_diff(CLI::App& app);
+void add_explain(CLI::App& app);
 
 }  // namespace heed::cli

@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   CLI::App app{"heed: attention you can trust and see"};
   app.set_version_flag("--version", "heed " HEED_VERSION);
   app.require_subcommand(1);
+  add_explain(app);
   add_check(app);
   add_diff(app);
   add_bench(app);

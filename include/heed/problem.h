@@ -108,6 +108,9 @@ void set_mask(Problem& problem, std::string_view mask);
 // The problem as such a file, matrices in full and numbers in their shortest round-trip form.
 std::string to_json(const Problem& problem);
 
+// Shares the columns of all projections (or of q, k, v) out to that many heads.
+void set_heads(Problem& problem, std::size_t heads);
+
 // Generated problems --------------------------------------------------------------------------
 
 struct GenerateOptions {

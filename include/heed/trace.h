@@ -37,8 +37,8 @@ enum class Op : std::uint8_t {
 };
 std::string_view name_of(Op op);  // "input", "matmul", ...
 
-// What an axis counts. Rows are queries ("from"), columns are keys ("to").
-enum class Axis : std::uint8_t { query, key, feature };
+// What an axis counts. Rows are queries ("from"), columns are keys ("to"); tokens are both.
+enum class Axis : std::uint8_t { query, key, feature, token };
 
 struct Node {
   std::string id;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "base/charconv.h"
 #include "base/checks.h"
@@ -315,9 +316,8 @@ class Reader {
     p_.lines["Q" + suffix_] = query->line;
     p_.values = Problem::Values::keys;
     if (!p_.lines.contains("scale")) p_.scale = 1.0;
-    // Tokens name the keys; the one query goes by its own name.
-    if (s.context_tokens.empty()) s.context_tokens = std::move(s.tokens);
-    s.tokens = {"query"};
+    // Tokens name the keys; there is one query.
+    if (s.context_tokens.empty()) s.context_tokens = std::exchange(s.tokens, {});
   }
 
   void mask(const JsonValue& value, Sequence& s) {

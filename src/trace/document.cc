@@ -13,6 +13,9 @@ constexpr std::size_t kShownHead = 10, kShownTail = 3;  // of what is longer tha
 // Sums of more terms than this are shortened, unless every number was asked for.
 constexpr std::size_t kMostTerms = 12;
 
+// A softmax of up to this many rows is worked row by row without being asked.
+constexpr std::size_t kFewRows = 4;
+
 // Indices that are shown of n: all, or head, kLeftOut, tail.
 constexpr std::size_t kLeftOut = std::numeric_limits<std::size_t>::max();
 std::vector<std::size_t> shown_of(std::size_t n) {
@@ -60,7 +63,10 @@ class Builder {
       outputs();
     } else {
       if (options_.steps.empty()) opening();
-      for_each_batch([&](std::size_t batch) { sequence(batch); });
+      if (in_lanes())
+        lanes();
+      else
+        for_each_batch([&](std::size_t batch) { sequence(batch); });
     }
     if (options_.kernel) blocks_.emplace_back(Comparison{*options_.kernel});
     return std::move(blocks_);
@@ -91,18 +97,11 @@ class Builder {
   void shapes(Facts& facts) const {
     const Sizes& s = trace_.sizes;
     std::string text;
-    const auto add = [&](const char* name, std::size_t rows, std::size_t cols) {
-      if (rows == 0 || cols == 0) return;
-      if (!text.empty()) text += ", ";
-      text += std::string(name) + " " + shape_text(rows, cols);
-    };
-    add("X", s.d == 0 ? 0 : s.n_q, s.d);
-    if (trace_.find("X_KV") != nullptr) add("X_KV", s.n_k, s.d_context);
-    add("Q", s.n_q, s.m);
-    add("K", s.n_k, s.m);
-    add("V", s.n_k, s.l);
-    add("scores", s.n_q, s.n_k);
-    add("W_O", s.d_out == 0 ? 0 : s.heads * s.l, s.d_out);
+    for (const char* id :
+         {"X", "X_KV", "W_Q", "W_K", "W_V", "Q", "K", "V", "S", "O", "C", "W_O", "Y"})
+      if (const Node* node = trace_.find(id))
+        text += (text.empty() ? "" : ", ") + node->id + " " +
+                shape_text(node->values.rows, node->values.cols);
     facts.items.emplace_back("shapes", text);
     if (s.batch > 1) facts.items.emplace_back("batch", std::to_string(s.batch) + " sequences");
     if (s.heads > 1)
@@ -117,10 +116,20 @@ class Builder {
   void parameters(Facts& facts) const {
     const Sizes& s = trace_.sizes;
     if (s.parameters() == 0) return;
-    std::string text = with_commas(s.head_parameters) + " in the heads";
-    if (s.output_parameters != 0) text += " + " + with_commas(s.output_parameters) + " in W_O";
-    if (s.bias_parameters != 0) text += " + " + with_commas(s.bias_parameters) + " in biases";
-    if (s.output_parameters + s.bias_parameters != 0) text += " = " + with_commas(s.parameters());
+    // The formulas hold where keys and values have the heads and the model size of the queries.
+    const bool plain = s.kv_heads == s.heads && s.d_context == s.d;
+    const auto n = [](std::size_t size) { return std::to_string(size); };
+    std::string text;
+    if (plain)
+      text =
+          "d·(2m + l)·T = " + n(s.d) + "·(2·" + n(s.m) + " + " + n(s.l) + ")·" + n(s.heads) + " = ";
+    text += with_commas(s.head_parameters) + " in the heads";
+    if (s.output_parameters != 0)
+      text += ", T·l·d = " + n(s.heads) + "·" + n(s.l) + "·" + n(s.d_out) + " = " +
+              with_commas(s.output_parameters) + " in W_O";
+    if (s.bias_parameters != 0) text += ", " + with_commas(s.bias_parameters) + " in biases";
+    if (s.output_parameters + s.bias_parameters != 0)
+      text += ": " + with_commas(s.parameters()) + " in all";
     facts.items.emplace_back("parameters", text);
   }
 
@@ -137,15 +146,54 @@ class Builder {
     });
   }
 
-  void batch_heading(std::size_t batch) {
+  void batch_heading(std::size_t batch) { blocks_.emplace_back(Heading{2, batch_name(batch)}); }
+
+  // "Sequence 2 of 3: I love AI"
+  std::string batch_name(std::size_t batch) const {
     std::string text =
         "Sequence " + std::to_string(batch + 1) + " of " + std::to_string(trace_.sizes.batch);
     const auto& tokens = trace_.problem.sequences[batch].tokens;
     std::string words;
     for (const std::string& token : tokens)
       words += (words.empty() ? "" : " ") + visible_token(token);
-    if (!words.empty()) text += ": " + fit(words, 60);
-    blocks_.emplace_back(Heading{2, text});
+    return words.empty() ? text : text + ": " + fit(words, 60);
+  }
+
+  std::vector<std::string> steps_of(std::size_t batch) const {
+    std::vector<std::string> ids;
+    for (const Node& node : trace_.nodes)
+      if (node.batch == batch && node.op != Op::input) ids.push_back(node.id);
+    return ids;
+  }
+
+  // Sequences that take the same steps advance together, step by step.
+  bool in_lanes() const {
+    if (trace_.sizes.batch < 2 || trace_.sizes.heads > 1 || options_.batch) return false;
+    for (std::size_t batch = 1; batch < trace_.sizes.batch; ++batch)
+      if (steps_of(batch) != steps_of(0)) return false;
+    return true;
+  }
+
+  void lanes() {
+    const auto lane = [&](std::size_t batch) {
+      blocks_.emplace_back(Paragraph{batch_name(batch)});
+    };
+    if (shows_given()) {
+      given_head();
+      for_each_batch([&](std::size_t batch) {
+        lane(batch);
+        blocks_.emplace_back(given_equation(batch));
+      });
+    }
+    for (const std::string& id : steps_of(0)) {
+      StepText text = describe(trace_, trace_.at(id));
+      if (!wanted(text)) continue;
+      blocks_.emplace_back(StepHead{std::move(text), ""});
+      for_each_batch([&](std::size_t batch) {
+        lane(batch);
+        step_body(trace_.at(id, batch));
+      });
+    }
   }
 
   // All steps of one sequence: what heads share, head by head, what joins them.
@@ -175,8 +223,22 @@ class Builder {
   }
 
   // Given matrices that no product of a step shows: q, k, v typed in by hand.
+  bool shows_given() const { return options_.steps.empty() && trace_.sizes.d == 0; }
+
   void given(std::size_t batch) {
-    if (!options_.steps.empty() || trace_.sizes.d != 0) return;
+    if (!shows_given()) return;
+    given_head();
+    blocks_.emplace_back(given_equation(batch));
+  }
+
+  void given_head() {
+    StepHead head;
+    head.text.key = "given";
+    head.text.title = "Given";
+    blocks_.emplace_back(std::move(head));
+  }
+
+  Equation given_equation(std::size_t batch) const {
     Equation equation;
     for (const Node& node : trace_.nodes) {
       if (node.op != Op::input || node.batch != batch || node.every_batch || node.id == "B")
@@ -186,12 +248,7 @@ class Builder {
       if (!equation.grids.empty()) equation.operators.emplace_back("");
       equation.grids.push_back(std::move(grid));
     }
-    if (equation.grids.empty()) return;
-    StepHead head;
-    head.text.key = "given";
-    head.text.title = "Given";
-    blocks_.emplace_back(std::move(head));
-    blocks_.emplace_back(std::move(equation));
+    return equation;
   }
 
   bool wanted(const StepText& text) const {
@@ -203,9 +260,13 @@ class Builder {
     StepText text = describe(trace_, node);
     if (!wanted(text)) return;
     blocks_.emplace_back(StepHead{std::move(text), whose(node)});
+    step_body(node);
+  }
+
+  void step_body(const Node& node) {
     blocks_.emplace_back(equation(node, {}, {}));
     if (node.values.empty()) return;
-    const std::size_t row = node.values.rows - 1, col = sample_column(node, row);
+    const auto [row, col] = sample(node);
     if (node.op == Op::matmul && options_.view != View::entry) {
       parts(node, row, col);
     } else if (node.op == Op::softmax) {
@@ -228,11 +289,16 @@ class Builder {
     return text;
   }
 
-  // The last column of the row that is not hidden: the entry that shows most.
-  std::size_t sample_column(const Node& node, std::size_t row) const {
-    std::size_t col = node.values.cols - 1;
-    while (col > 0 && is_hidden(trace_, node, row, col)) --col;
-    return col;
+  // The entry that shows most: the last one that is visible; of a mask the first that is hidden.
+  std::pair<std::size_t, std::size_t> sample(const Node& node) const {
+    const Matrix& m = node.values;
+    if (node.op == Op::mask)
+      for (std::size_t i = 0; i < m.rows; ++i)
+        for (std::size_t j = 0; j < m.cols; ++j)
+          if (is_hidden(trace_, node, i, j)) return {i, j};
+    std::size_t col = m.cols - 1;
+    while (col > 0 && is_hidden(trace_, node, m.rows - 1, col)) --col;
+    return {m.rows - 1, col};
   }
 
   void working(const Node& node, std::size_t i, std::size_t j) {
@@ -241,18 +307,20 @@ class Builder {
     blocks_.emplace_back(Working{expand(trace_, node, i, j, expand_options), style_});
   }
 
-  // Every row, or the first that has a choice to make; and one whose naive formula fails.
+  // Every row of a few; else the first that has a choice to make, and one whose naive formula
+  // fails.
   void softmax(const Node& node) {
     const std::size_t rows = node.values.rows;
+    const bool all = everything() || rows <= kFewRows;
     std::optional<std::size_t> typical, special;
-    for (std::size_t row = 0; row < rows && !everything(); ++row) {
+    for (std::size_t row = 0; row < rows && !all; ++row) {
       const SoftmaxRow worked = softmax_row(trace_, node.batch, node.head, row);
       const auto seen = std::count(worked.visible.begin(), worked.visible.end(), true);
       if (!typical && (seen > 1 || row + 1 == rows)) typical = row;
       if (!special && (worked.naive_fails || worked.fully_masked)) special = row;
     }
     for (std::size_t row = 0; row < rows; ++row)
-      if (everything() || row == typical || row == special) softmax_table(node, row);
+      if (all || row == typical || row == special) softmax_table(node, row);
   }
 
   void softmax_table(const Node& node, std::size_t row) {

@@ -11,6 +11,7 @@ std::string axis_name(Axis axis) {
   switch (axis) {
     case Axis::query: return "query";
     case Axis::key: return "key";
+    case Axis::token: return "token";
     case Axis::feature: break;
   }
   return "";

@@ -177,7 +177,8 @@ class Expander {
     const std::string row = e_.row_label, col = e_.col_label;
     const bool named_rows = node_.row_axis != Axis::feature;
     if (node_.row_axis == Axis::query && node_.col_axis == Axis::key)
-      e_.reading = "query of " + token(row) + ", key of " + token(col);
+      e_.reading =
+          (row == "query" ? "the query" : "query of " + token(row)) + ", key of " + token(col);
     else if (named_rows)
       e_.reading = token(row) + ", column " + col;
     else

@@ -168,19 +168,24 @@ std::string shape_text(std::size_t rows, std::size_t cols, bool ascii) {
 }
 
 std::vector<std::string> align_decimals(const std::vector<std::string>& cells) {
-  std::size_t left = 0, right = 0;
-  const auto split = [](const std::string& cell) { return std::min(cell.find('.'), cell.size()); };
+  const auto is_number = [](const std::string& cell) {
+    return std::any_of(cell.begin(), cell.end(), [](char c) { return '0' <= c && c <= '9'; });
+  };
+  const auto point = [](const std::string& cell) { return std::min(cell.find('.'), cell.size()); };
+  std::size_t left = 0, right = 0, widest = 0;
   for (const std::string& cell : cells) {
-    const std::size_t at = cell == "." ? cell.size() : split(cell);
-    left = std::max(left, display_width(std::string_view(cell).substr(0, at)));
-    right = std::max(right, display_width(std::string_view(cell).substr(at)));
+    const std::string_view text = cell;
+    widest = std::max(widest, display_width(text));
+    if (!is_number(cell)) continue;
+    left = std::max(left, display_width(text.substr(0, point(cell))));
+    right = std::max(right, display_width(text.substr(point(cell))));
   }
+  const std::size_t width = std::max(widest, left + right);
   std::vector<std::string> aligned;
   for (const std::string& cell : cells) {
-    const std::size_t at = cell == "." ? cell.size() : split(cell);
-    const std::string_view text = cell;
-    aligned.push_back(std::string(left - display_width(text.substr(0, at)), ' ') + cell +
-                      std::string(right - display_width(text.substr(at)), ' '));
+    const std::size_t after =
+        is_number(cell) ? right - display_width(std::string_view(cell).substr(point(cell))) : 0;
+    aligned.push_back(pad_left(cell + std::string(after, ' '), width));
   }
   return aligned;
 }

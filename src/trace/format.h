@@ -16,7 +16,7 @@ std::string shortest(double value);
 std::string shape_text(std::size_t rows, std::size_t cols, bool ascii = false);
 
 // Text padded so that decimal points stand below each other: returns cells of equal display width.
-// A cell that is no number is aligned like an integer.
+// What is no number stands at the right.
 std::vector<std::string> align_decimals(const std::vector<std::string>& cells);
 
 }  // namespace heed::explain

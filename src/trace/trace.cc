@@ -17,6 +17,7 @@ namespace heed::explain {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr std::string_view kTheQuery = "query";  // the only one, without a name
 
 std::vector<std::string> numbers(std::size_t count) {
   std::vector<std::string> labels;
@@ -59,7 +60,7 @@ class Builder {
     const Sequence& s = p().sequences[b];
     label_tokens(s);
     if (!s.x.empty()) {
-      input("X", s.x, Axis::query).every_head = true;
+      input("X", s.x, s.context.empty() ? Axis::token : Axis::query).every_head = true;
       if (!s.context.empty()) input("X_KV", s.context, Axis::key).every_head = true;
     }
     for (std::size_t h = 0; h < p().heads; ++h) project(s, h);
@@ -73,7 +74,10 @@ class Builder {
     const std::size_t n_k = !s.k.empty()        ? s.k.front().rows
                             : s.context.empty() ? n_q
                                                 : s.context.rows;
-    queries_ = s.tokens.empty() ? numbers(n_q) : unique_labels(s.tokens);
+    const bool one_query = p().values == Problem::Values::keys && n_q == 1;
+    queries_ = !s.tokens.empty() ? unique_labels(s.tokens)
+               : one_query       ? std::vector<std::string>{std::string(kTheQuery)}
+                                 : numbers(n_q);
     const bool own = !s.context_tokens.empty() || !s.context.empty() || n_k != n_q;
     keys_ = !own                       ? queries_
             : s.context_tokens.empty() ? numbers(n_k)
@@ -81,7 +85,7 @@ class Builder {
   }
 
   const std::vector<std::string>& labels(Axis axis) const {
-    return axis == Axis::query ? queries_ : keys_;
+    return axis == Axis::key ? keys_ : queries_;
   }
 
   Node& add(std::string id, Op op, std::vector<std::string> inputs, Matrix values, Axis rows,

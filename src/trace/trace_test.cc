@@ -13,8 +13,8 @@ TEST(Trace, HasOnlyTheNodesTheProblemHas) {
   const Trace t = trace(i_love_ai());
   std::vector<std::string> ids;
   for (const Node& node : t.nodes) ids.push_back(node.id);
-  EXPECT_THAT(ids, ::testing::ElementsAre("X", "W_Q", "W_K", "W_V", "Q", "K", "V", "S", "Z", "A",
-                                          "O"));
+  EXPECT_THAT(ids,
+              ::testing::ElementsAre("X", "W_Q", "W_K", "W_V", "Q", "K", "V", "S", "Z", "A", "O"));
 }
 
 TEST(Trace, ReproducesILoveAi) {
