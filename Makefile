@@ -19,6 +19,16 @@ build: packages-build  ## the library and build/heed
 	@cmake --preset release -DHEED_BUILD_TESTS=OFF $(LAUNCHER) $(WERROR) >/dev/null
 	@cmake --build build -j $(JOBS)
 
+run: build  ## the worked example, then attention of a real size
+	@build/heed explain examples/i-love-ai.json
+	@echo
+	@build/examples/heed_real_size
+	@echo
+	@echo 'Next:  build/heed explain --text "your own sentence"         every step of it'
+	@echo '       build/heed check examples/i-love-ai.json examples/i-love-ai.solution.json'
+	@echo '       build/heed bench                                      how fast, as a share of this machine'
+	@echo '       build/heed --help                                     the rest; docs/ and README.md'
+
 test: packages-build packages-test  ## every test of a user-facing promise
 	@cmake --preset release -DHEED_BUILD_TESTS=ON $(LAUNCHER) $(WERROR) >/dev/null
 	@cmake --build build -j $(JOBS)
