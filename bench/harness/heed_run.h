@@ -20,6 +20,7 @@ class HeedRun {
 
  private:
   Problem problem_;
+  std::size_t threads_;
   TensorView output_;
   Plan plan_;
 };

@@ -31,8 +31,9 @@ struct Rows {
   std::ptrdiff_t step = 0;
   template <class T>
   const T* row(std::size_t j) const {
-    return reinterpret_cast<const T*>(data + static_cast<std::ptrdiff_t>(j) * step);
+    return reinterpret_cast<const T*>(from(j).data);
   }
+  Rows from(std::size_t j) const { return {data + static_cast<std::ptrdiff_t>(j) * step, step}; }
 };
 
 // Asks for the cache lines of a block of rows in the order they lie in memory, a few at a time
@@ -222,12 +223,8 @@ HWY_INLINE void ScoreBlock(const float* q, std::size_t q_stride, Rows k, std::si
   constexpr std::size_t kKeys = kRows == 4 ? 2 : 4;
   std::size_t j = 0;
   for (; j + kKeys <= keys; j += kKeys)
-    ScoreKeys<T, kRows, kKeys>(q, q_stride,
-                               {k.data + static_cast<std::ptrdiff_t>(j) * k.step, k.step}, dim,
-                               s + j, stride, ahead);
-  for (; j < keys; ++j)
-    ScoreKeys<T, kRows, 1>(q, q_stride, {k.data + static_cast<std::ptrdiff_t>(j) * k.step, k.step},
-                           dim, s + j, stride, ahead);
+    ScoreKeys<T, kRows, kKeys>(q, q_stride, k.from(j), dim, s + j, stride, ahead);
+  for (; j < keys; ++j) ScoreKeys<T, kRows, 1>(q, q_stride, k.from(j), dim, s + j, stride, ahead);
 }
 
 // acc[r][x] += p_rj * v_j[x]
@@ -242,59 +239,73 @@ HWY_INLINE void AddValues(const float* p, std::size_t stride, const V (&v)[kVect
   }
 }
 
-// Columns [c, c + kVectors * kLanes) of o <- o * factor + p v, one key after the other.
-template <class T, std::size_t kRows, std::size_t kVectors, class LoadV>
-HWY_INLINE void MixColumns(const float* p, std::size_t stride, std::size_t keys,
-                           const float* factor, float* o, std::size_t o_stride, LoadV&& load,
-                           Prefetcher& ahead) {
+// What is mixed: o_r <- o_r * factor_r + sum_j p_rj v_j. o is padded to whole pairs.
+struct Mix {
+  const float* p = nullptr;  // p_rj = p[r * p_stride + j]
+  std::size_t p_stride = 0;
+  Rows v;
+  std::size_t keys = 0, dim = 0;
+  const float* factor = nullptr;
+  float* o = nullptr;
+  std::size_t o_stride = 0;
+};
+
+// Columns [c, c + kVectors * kLanes), one key after the other: cutting the keys into blocks changes
+// no bit. load(row, x) loads these columns of a value.
+template <class T, std::size_t kRows, std::size_t kVectors, class Load>
+HWY_INLINE void MixColumns(const Mix& mix, std::size_t c, Load&& load, Prefetcher& ahead) {
   const D d;
   V acc[kRows][kVectors];
   HEED_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
-    const V f = hn::Set(d, factor[r]);
+    const V f = hn::Set(d, mix.factor[r]);
     HEED_UNROLL
     for (std::size_t x = 0; x < kVectors; ++x)
-      acc[r][x] = hn::Mul(f, hn::LoadU(d, o + r * o_stride + x * kLanes));
+      acc[r][x] = hn::Mul(f, hn::LoadU(d, mix.o + r * mix.o_stride + c + x * kLanes));
   }
-  ahead.Next(keys * kVectors * kLanes * sizeof(T));
-  for (std::size_t j = 0; j < keys; ++j) {
+  ahead.Next(mix.keys * kVectors * kLanes * sizeof(T));
+  const std::byte* row = mix.v.data + c * sizeof(T);
+  const float* p = mix.p;
+  for (std::size_t j = 0; j < mix.keys; ++j, ++p, row += mix.v.step) {
     V v[kVectors];
-    load(j, v);
-    AddValues(p + j, stride, v, acc);
+    load(reinterpret_cast<const T*>(row), v);
+    AddValues(p, mix.p_stride, v, acc);
   }
   HEED_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     HEED_UNROLL
     for (std::size_t x = 0; x < kVectors; ++x)
-      hn::StoreU(acc[r][x], d, o + r * o_stride + x * kLanes);
+      hn::StoreU(acc[r][x], d, mix.o + r * mix.o_stride + c + x * kLanes);
   }
 }
 
-// o_r <- o_r * factor_r + sum_j p_rj v_j over `keys` values; o is padded to whole vectors.
 template <class T, std::size_t kRows>
-HWY_INLINE void MixBlock(const float* HWY_RESTRICT p, std::size_t stride, Rows v, std::size_t keys,
-                         std::size_t dim, const float* factor, float* HWY_RESTRICT o,
-                         std::size_t o_stride, Prefetcher& ahead) {
+HWY_INLINE void MixBlock(const Mix& mix, Prefetcher& ahead) {
+  constexpr std::size_t kPairs = 4 / kRows;
+  const auto load_pairs = [](const T* row, auto& x) HWY_ATTR {
+    constexpr std::size_t kVectors = sizeof(x) / sizeof(x[0]);
+    HEED_UNROLL
+    for (std::size_t n = 0; n < kVectors; n += 2) {
+      const Pair pair = LoadPair(row + n * kLanes);
+      x[n] = pair.a;
+      x[n + 1] = pair.b;
+    }
+  };
   std::size_t c = 0;
-  for (; c + kPair <= dim; c += kPair)
-    MixColumns<T, kRows, 2>(
-        p, stride, keys, factor, o + c, o_stride,
-        [&](std::size_t j, V(&x)[2]) {
-          const Pair pair = LoadPair(v.row<T>(j) + c);
-          x[0] = pair.a;
-          x[1] = pair.b;
-        },
-        ahead);
-  if (c + kLanes <= dim) {
+  for (; c + kPairs * kPair <= mix.dim; c += kPairs * kPair)
+    MixColumns<T, kRows, 2 * kPairs>(mix, c, load_pairs, ahead);
+  if constexpr (kPairs > 1)
+    for (; c + kPair <= mix.dim; c += kPair) MixColumns<T, kRows, 2>(mix, c, load_pairs, ahead);
+  if (c + kLanes <= mix.dim) {
     MixColumns<T, kRows, 1>(
-        p, stride, keys, factor, o + c, o_stride,
-        [&](std::size_t j, V(&x)[1]) { x[0] = LoadAs(D(), v.row<T>(j) + c); }, ahead);
+        mix, c, [](const T* row, V(&x)[1]) HWY_ATTR { x[0] = LoadAs(D(), row); }, ahead);
     c += kLanes;
   }
-  if (c < dim)
+  const std::size_t left = mix.dim - c;
+  if (left != 0)
     MixColumns<T, kRows, 1>(
-        p, stride, keys, factor, o + c, o_stride,
-        [&](std::size_t j, V(&x)[1]) { x[0] = LoadSome(D(), v.row<T>(j) + c, dim - c); }, ahead);
+        mix, c, [left](const T* row, V(&x)[1]) HWY_ATTR { x[0] = LoadSome(D(), row, left); },
+        ahead);
 }
 
 }  // namespace HWY_NAMESPACE

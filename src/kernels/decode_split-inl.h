@@ -214,17 +214,25 @@ class Split {
   }
 
   void MixValues(KeyRange keys, float* factor) {
-    const std::size_t next = keys.end;
-    const Piece then = PieceAt(keys_, next, task_.keys.end);
+    const Piece then = PieceAt(keys_, keys.end, task_.keys.end);
     ForPieces(values_, keys, then, problem_.value_dim * sizeof(T),
               [&](const Piece& piece, std::size_t j, Prefetcher& ahead) {
                 ForStrips([&](auto rows, std::size_t r) {
-                  MixBlock<T, rows>(Space(shape_.s) + r * stride_ + j, stride_, piece.rows,
-                                    piece.count, problem_.value_dim, factor + r,
-                                    task_.state.o + r * shape_.o_stride, shape_.o_stride, ahead);
+                  MixBlock<T, rows>(MixOf(r, piece, j, factor + r), ahead);
                 });
                 std::fill_n(factor, shape_.rows, 1.0f);  // rescaled once
               });
+  }
+
+  Mix MixOf(std::size_t r, const Piece& piece, std::size_t j, const float* factor) const {
+    return {.p = Space(shape_.s) + r * stride_ + j,
+            .p_stride = stride_,
+            .v = piece.rows,
+            .keys = piece.count,
+            .dim = problem_.value_dim,
+            .factor = factor,
+            .o = task_.state.o + r * shape_.o_stride,
+            .o_stride = shape_.o_stride};
   }
 
   // --- Where 0 * v is not 0 -------------------------------------------------------------------
@@ -257,15 +265,10 @@ class Split {
     const float one = 1.0f;
     Prefetcher none({}, 0, 0);
     for (std::size_t r = 0; r < rows_; ++r) {
-      const float* p = Space(shape_.s) + r * stride_;
-      const auto mix = [&](Rows row, std::size_t count, std::size_t j, const float* f) {
-        MixBlock<T, 1>(p + j, stride_, row, count, problem_.value_dim, f,
-                       task_.state.o + r * shape_.o_stride, shape_.o_stride, none);
-      };
-      mix({}, 0, 0, factor + r);
-      for (std::size_t j = 0; j < keys.size(); ++j)
-        if (!hidden[r * tile_keys_ + j])
-          mix(PieceAt(values_, keys.begin + j, keys.begin + j + 1).rows, 1, j, &one);
+      MixBlock<T, 1>(MixOf(r, {}, 0, factor + r), none);
+      for (std::size_t j = keys.begin; j < keys.end; ++j)
+        if (!hidden[r * tile_keys_ + j - keys.begin])
+          MixBlock<T, 1>(MixOf(r, PieceAt(values_, j, j + 1), j - keys.begin, &one), none);
     }
   }
 
