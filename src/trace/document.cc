@@ -83,8 +83,8 @@ class Builder {
 
   void opening() {
     const Problem& problem = trace_.problem;
-    blocks_.emplace_back(
-        Heading{1, problem.title.empty() ? "Attention, step by step" : problem.title});
+    blocks_.emplace_back(Heading{
+        1, problem.title.empty() ? "Attention, step by step" : visible_token(problem.title)});
     Facts facts;
     facts.items.emplace_back("inputs", describe(problem.inputs));
     if (!problem.w_q.empty()) facts.items.emplace_back("weights", describe(problem.weights));
@@ -205,8 +205,15 @@ class Builder {
       if (heads > 1)
         blocks_.emplace_back(
             Heading{2, "Head " + std::to_string(head + 1) + " of " + std::to_string(heads)});
-      for (const Node& node : trace_.nodes)
-        if (node.op != Op::input && !node.every_head && belongs(node, batch, head)) step(node);
+      const std::size_t group = heads / trace_.sizes.kv_heads, leader = head - head % group;
+      if (leader != head && options_.steps.empty())
+        blocks_.emplace_back(
+            Paragraph{"Keys and values are those of head " + std::to_string(leader + 1) + "."});
+      for (const Node& node : trace_.nodes) {
+        if (node.op == Op::input || node.every_head || !belongs(node, batch, head)) continue;
+        const bool shown = leader != head && belongs(node, batch, leader);
+        if (!shown) step(node);
+      }
     }
     bool joined = false;
     for (const Node& node : trace_.nodes) {
@@ -281,12 +288,20 @@ class Builder {
 
   // "head 2", where the page does not already say so.
   std::string whose(const Node& node) const {
-    if (options_.steps.empty() && !options_.at) return "";
+    if (!options_.at) return "";
     std::string text;
     if (trace_.sizes.batch > 1) text = "sequence " + std::to_string(node.batch + 1);
-    if (trace_.sizes.heads > 1 && !node.every_head)
-      text += (text.empty() ? "head " : ", head ") + std::to_string(node.head + 1);
+    const bool several = trace_.sizes.heads > 1 && !node.every_head;
+    if (several && !text.empty()) text += ", ";
+    if (several) text += head_word(node) + std::to_string(node.head + 1);
     return text;
+  }
+
+  // Keys and values may count heads of their own.
+  std::string head_word(const Node& node) const {
+    return trace_.sizes.kv_heads != trace_.sizes.heads && (node.id == "K" || node.id == "V")
+               ? "key/value head "
+               : "head ";
   }
 
   // The entry that shows most: the last one that is visible; of a mask the first that is hidden.

@@ -41,32 +41,20 @@ bool almost_equal(double value, double shown) {
   return std::abs(value - shown) <= 8 * std::numeric_limits<double>::epsilon() * std::abs(value);
 }
 
-bool exact_with_decimals(double value, int decimals) {
+bool exact_with_decimals(double value, std::chars_format notation, int decimals) {
   if (!std::isfinite(value)) return true;
-  return almost_equal(value, parse(chars(value, std::chars_format::fixed, decimals)));
+  return almost_equal(value, parse(chars(value, notation, decimals)));
 }
 
 std::string with_sign(bool negative, std::string magnitude, bool ascii) {
   return negative ? (ascii ? "-" : std::string(kMinus)) + magnitude : magnitude;
 }
 
-// Drops the zeros that a scientific mantissa ends with.
-std::string scientific(double magnitude, int decimals) {
-  std::string text = chars(magnitude, std::chars_format::scientific, decimals);
-  const std::size_t e = text.find('e');
-  std::size_t end = e;
-  if (text.find('.') < e) {
-    while (text[end - 1] == '0') --end;
-    if (text[end - 1] == '.') --end;
-  }
-  return text.substr(0, end) + text.substr(e);
-}
-
 // The smallest number of decimals, up to `most`, that shows every value exactly; `most` if none.
-int shared_decimals(std::span<const double> values, int most) {
+int shared_decimals(std::span<const double> values, std::chars_format notation, int most) {
   int decimals = 0;
   for (const double value : values)
-    while (decimals < most && !exact_with_decimals(value, decimals)) ++decimals;
+    while (decimals < most && !exact_with_decimals(value, notation, decimals)) ++decimals;
   return decimals;
 }
 
@@ -90,9 +78,9 @@ NumberFormat choose_format(std::span<const double> values, const NumberStyle& st
     result.decimals = kMostDigits;
   } else if (largest >= kLargestFixed || (largest > 0 && largest < smallest_fixed)) {
     result.kind = NumberFormat::Kind::scientific;
-    result.decimals = digits;
+    result.decimals = shared_decimals(values, std::chars_format::scientific, digits);
   } else {
-    result.decimals = shared_decimals(values, digits);
+    result.decimals = shared_decimals(values, std::chars_format::fixed, digits);
   }
   return result;
 }
@@ -111,7 +99,8 @@ std::string format(double value, const NumberFormat& format) {
   }
   if (format.kind == NumberFormat::Kind::scientific) {
     if (magnitude == 0) return "0";
-    return with_sign(negative, scientific(magnitude, format.decimals), format.ascii);
+    return with_sign(negative, chars(magnitude, std::chars_format::scientific, format.decimals),
+                     format.ascii);
   }
   const std::string text = chars(magnitude, std::chars_format::fixed, format.decimals);
   if (magnitude != 0 && parse(text) == 0) {  // not a rounded 0
@@ -129,10 +118,10 @@ std::string format(double value, const NumberStyle& style) {
 bool is_exact(double value, const NumberFormat& format) {
   if (!std::isfinite(value) || is_integer(value)) return true;
   switch (format.kind) {
-    case NumberFormat::Kind::fixed: return exact_with_decimals(value, format.decimals);
+    case NumberFormat::Kind::fixed:
+      return exact_with_decimals(value, std::chars_format::fixed, format.decimals);
     case NumberFormat::Kind::scientific:
-      return almost_equal(value,
-                          parse(chars(value, std::chars_format::scientific, format.decimals)));
+      return exact_with_decimals(value, std::chars_format::scientific, format.decimals);
     case NumberFormat::Kind::significant: break;
   }
   return shortest(std::abs(value)).size() < static_cast<std::size_t>(kMostDigits);
@@ -171,7 +160,13 @@ std::vector<std::string> align_decimals(const std::vector<std::string>& cells) {
   const auto is_number = [](const std::string& cell) {
     return std::any_of(cell.begin(), cell.end(), [](char c) { return '0' <= c && c <= '9'; });
   };
-  const auto point = [](const std::string& cell) { return std::min(cell.find('.'), cell.size()); };
+  const bool scientific = std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
+    return cell.find('e') != std::string::npos;
+  });
+  // With exponents about, points below each other mean nothing.
+  const auto point = [&](const std::string& cell) {
+    return scientific ? cell.size() : std::min(cell.find('.'), cell.size());
+  };
   std::size_t left = 0, right = 0, widest = 0;
   for (const std::string& cell : cells) {
     const std::string_view text = cell;

@@ -35,18 +35,18 @@ std::uint64_t hash(std::string_view text) {
   return h;
 }
 
-// One decimal in [-1, 1] for a small model; for a large one four decimals of the usual size of a
-// random initialisation, variance 1 / fan_in.
-double draw(Random& random, std::size_t fan_in) {
-  const bool small = fan_in <= kSmallDim;
-  const double range = small ? 1 : std::sqrt(3.0 / static_cast<double>(fan_in));
-  const double decimals = small ? 10 : 10000;
-  return std::round((2 * random.uniform() - 1) * range * decimals) / decimals;
+// For a small model halves from -1.5 to 1.5: products and their sums are then exact, in binary as
+// in four decimals. For a large one four decimals of the size that `range` says.
+double draw(Random& random, std::size_t dim, double range) {
+  if (dim <= kSmallDim) return static_cast<double>(random.next() % 7) / 2 - 1.5;
+  return std::round((2 * random.uniform() - 1) * range * 10000) / 10000;
 }
 
 Matrix weights(Random& random, std::size_t rows, std::size_t cols) {
   Matrix m(rows, cols);
-  for (double& value : m.values) value = draw(random, rows);
+  // The usual random initialisation: variance 1 / rows.
+  const double range = std::sqrt(3.0 / static_cast<double>(rows));
+  for (double& value : m.values) value = draw(random, rows, range);
   return m;
 }
 
@@ -74,9 +74,7 @@ Matrix generate_embeddings(const std::vector<std::string>& tokens, std::size_t d
   Matrix x(tokens.size(), dim);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     Random random(hash(tokens[i]) ^ seed * 0x9e3779b97f4a7c15u);
-    for (std::size_t j = 0; j < dim; ++j)
-      x(i, j) = std::round((2 * random.uniform() - 1) * (dim <= kSmallDim ? 10 : 10000)) /
-                (dim <= kSmallDim ? 10 : 10000);
+    for (std::size_t j = 0; j < dim; ++j) x(i, j) = draw(random, dim, 1);
   }
   return x;
 }

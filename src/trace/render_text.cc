@@ -99,9 +99,13 @@ class Writer {
       put(line + "   " + reading);
     } else if (display_width(line) <= style_.width) {
       put(line);
-      put("  " + std::string(display_width(left) - 1, ' ') + reading);
-    } else {
+      paragraph_lines(reading, display_width(left) + 1);
+    } else if (display_width(left) + 3 + display_width(reading) <= style_.width) {
       put(left + "   " + reading);
+      for (const std::string& right : rights) long_sum(right, display_width(left) + 1);
+    } else {
+      put(left);
+      paragraph_lines(reading, display_width(left) + 1);
       for (const std::string& right : rights) long_sum(right, display_width(left) + 1);
     }
     if (options_.at) uses(e);
@@ -111,7 +115,7 @@ class Writer {
     gap();
     const std::string title = "  Row " + style_(table.row_label);
     if (table.row.fully_masked) {
-      put(title + " " + softmax_summary(table));
+      paragraph_lines(title.substr(2) + " " + softmax_summary(table), 2);
       return;
     }
     softmax_grid(table, title);

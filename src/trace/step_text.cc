@@ -69,7 +69,7 @@ Formula scale_formula(const Trace& trace, const Node& node) {
   return {node.id + " = " + in + " · " + factor, node.id + " = " + factor + " \\cdot " + in_latex};
 }
 
-Formula bias_formula(const Node& node) {
+Formula bias_formula(const Trace& trace, const Node& node) {
   Formula f = {node.id + " = " + node.inputs[0],
                latex_id(node.id) + " = " + latex_id(node.inputs[0])};
   if (node.inputs.size() > 1) {
@@ -78,8 +78,10 @@ Formula bias_formula(const Node& node) {
   }
   if (node.parameter != 0) {
     const std::string slope = shortest(node.parameter);
-    f.text += " − " + slope + "·|i − j|";
-    f.latex += " - " + slope + "\\,|i - j|";
+    const std::int64_t offset = trace.offsets[node.batch];
+    const std::string shift = offset == 0 ? "" : " + " + std::to_string(offset);
+    f.text += " − " + slope + "·|i" + shift + " − j|";
+    f.latex += " - " + slope + "\\,|i" + shift + " - j|";
   }
   return f;
 }
@@ -117,7 +119,7 @@ Formula formula_of(const Trace& trace, const Node& node) {
       return {node.id + " = " + cap + "·tanh(" + node.inputs[0] + " / " + cap + ")",
               id + " = " + cap + "\\tanh(" + latex_id(node.inputs[0]) + " / " + cap + ")"};
     }
-    case Op::bias: return bias_formula(node);
+    case Op::bias: return bias_formula(trace, node);
     case Op::mask:
       return {"M = " + node.inputs[0] + " where visible, −∞ where hidden",
               "m_{ij} = " + std::string("\\begin{cases} ") + latex_id(node.inputs[0]) +

@@ -109,7 +109,7 @@ SoftmaxRow softmax_of(std::vector<double> z, std::vector<bool> visible,
   for (std::size_t j = 0; j < row.z.size(); ++j)
     if (row.visible[j]) {
       row.fully_masked = false;
-      row.max = std::max(row.max, row.z[j]);
+      row.max = std::isnan(row.z[j]) ? row.z[j] : std::max(row.max, row.z[j]);
     }
   const bool has_sink = sink && *sink != -kInf;
   row.sum = has_sink && !row.fully_masked ? reference::exp(*sink - row.max) : 0;

@@ -59,7 +59,8 @@ Column column_of(const Grid& grid, std::size_t j, const TextStyle& style) {
 
 std::string painted(const Grid& grid, const Cell& cell, const std::string& text,
                     const TextStyle& style) {
-  if (!style.color || cell.kind != Cell::Kind::number) return text;
+  const bool plain = cell.kind != Cell::Kind::number || grid.scale == Grid::Scale::none;
+  if (!style.color || plain) return text;
   return background(color_of(grid, cell)) + text + "\x1b[0m";
 }
 
