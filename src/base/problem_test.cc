@@ -35,7 +35,7 @@ std::string error_of(const std::function<void()>& f) {
   return "no error";
 }
 
-std::string error_of(const AttentionOptions& options) {
+std::string refusal_of(const AttentionOptions& options) {
   return error_of([&] { describe(kQ, kK, kV, options); });
 }
 
@@ -186,60 +186,60 @@ TEST(Problem, OptionsThatCannotBeUsed) {
               infinity = std::numeric_limits<float>::infinity();
   const float three[3] = {}, bad[4] = {0, 0, 0, nan};
   const std::int64_t one[1] = {};
-  EXPECT_EQ(error_of({.scale = nan}), "attention: scale is nan, expected a finite number");
+  EXPECT_EQ(refusal_of({.scale = nan}), "attention: scale is nan, expected a finite number");
   for (const float cap : {0.0f, -1.0f, nan, infinity})
-    EXPECT_THAT(error_of({.softcap = cap}), HasSubstr("attention: softcap is "));
-  EXPECT_EQ(error_of({.causal = Causal::upper_left, .window_left = -1}),
+    EXPECT_THAT(refusal_of({.softcap = cap}), HasSubstr("attention: softcap is "));
+  EXPECT_EQ(refusal_of({.causal = Causal::upper_left, .window_left = -1}),
             "attention: window_left is -1, expected at least 0");
-  EXPECT_EQ(error_of({.causal = Causal::upper_left, .window_right = kLeast}),
+  EXPECT_EQ(refusal_of({.causal = Causal::upper_left, .window_right = kLeast}),
             "attention: window_right is -9223372036854775808, expected at least 0");
-  EXPECT_EQ(error_of({.alibi_slopes = three}),
+  EXPECT_EQ(refusal_of({.alibi_slopes = three}),
             "attention: alibi_slopes has 3 values but there are 4 query heads");
-  EXPECT_EQ(error_of({.alibi_slopes = bad}),
+  EXPECT_EQ(refusal_of({.alibi_slopes = bad}),
             "attention: alibi_slopes[3] is nan, expected a finite number");
-  EXPECT_EQ(error_of({.sinks = three}),
+  EXPECT_EQ(refusal_of({.sinks = three}),
             "attention: sinks has 3 values but there are 4 query heads");
-  EXPECT_EQ(error_of({.sinks = bad}),
+  EXPECT_EQ(refusal_of({.sinks = bad}),
             "attention: sinks[3] is nan, expected a number below infinity");
-  EXPECT_EQ(error_of({.query_offset = 7, .query_offsets = one}),
+  EXPECT_EQ(refusal_of({.query_offset = 7, .query_offsets = one}),
             "attention: query_offset is 7 but query_offsets has 1 values; give one of them");
-  EXPECT_EQ(error_of({.query_offsets = one}),
+  EXPECT_EQ(refusal_of({.query_offsets = one}),
             "attention: query_offsets has 1 values but there are 2 sequences");
 }
 
 TEST(Problem, WindowsAndAlibiNeedToKnowWhereQueriesStand) {
   const float slopes[4] = {};
-  EXPECT_EQ(error_of({.window_left = 1}),
+  EXPECT_EQ(refusal_of({.window_left = 1}),
             "attention: window_left needs causal or query_offset, because sequence 0 has 3 queries "
             "but 5 keys");
-  EXPECT_THAT(error_of({.window_right = 1}), HasSubstr("window_right needs causal"));
-  EXPECT_THAT(error_of({.alibi_slopes = slopes}), HasSubstr("alibi_slopes needs causal"));
+  EXPECT_THAT(refusal_of({.window_right = 1}), HasSubstr("window_right needs causal"));
+  EXPECT_THAT(refusal_of({.alibi_slopes = slopes}), HasSubstr("alibi_slopes needs causal"));
   const std::int64_t lengths[] = {3, 3};
-  EXPECT_EQ(error_of({.window_left = 1, .key_lengths = lengths}), "no error");
-  EXPECT_EQ(error_of({.query_offset = 0, .window_left = 1}), "no error");
+  EXPECT_EQ(refusal_of({.window_left = 1, .key_lengths = lengths}), "no error");
+  EXPECT_EQ(refusal_of({.query_offset = 0, .window_left = 1}), "no error");
 }
 
 TEST(Problem, KeyLengthsOutOfRange) {
   const std::int64_t high[] = {5, 6}, low[] = {-1, 0}, many[] = {1, 1, 1};
-  EXPECT_EQ(error_of({.key_lengths = high}),
+  EXPECT_EQ(refusal_of({.key_lengths = high}),
             "attention: key_lengths[1] is 6 but that sequence has 5 keys");
-  EXPECT_EQ(error_of({.key_lengths = low}),
+  EXPECT_EQ(refusal_of({.key_lengths = low}),
             "attention: key_lengths[0] is -1 but that sequence has 5 keys");
-  EXPECT_EQ(error_of({.key_lengths = many}),
+  EXPECT_EQ(refusal_of({.key_lengths = many}),
             "attention: key_lengths has 3 values but there are 2 sequences");
 }
 
 TEST(Problem, MasksAndBiasesOfTheWrongKind) {
   const float numbers[1] = {};
   const std::uint8_t bytes[1] = {};
-  EXPECT_EQ(error_of({.mask = scores(numbers, 1, 1, 3, 5)}),
+  EXPECT_EQ(refusal_of({.mask = scores(numbers, 1, 1, 3, 5)}),
             "attention: mask has dtype f32, expected bool or u8");
-  EXPECT_EQ(error_of({.mask = scores(bytes, 2, 4, 3, 5)}), "no error");
-  EXPECT_EQ(error_of({.bias = scores(bytes, 1, 1, 3, 5)}),
+  EXPECT_EQ(refusal_of({.mask = scores(bytes, 2, 4, 3, 5)}), "no error");
+  EXPECT_EQ(refusal_of({.bias = scores(bytes, 1, 1, 3, 5)}),
             "attention: bias has dtype u8, expected f32, f16, bf16 or f64");
-  EXPECT_EQ(error_of({.bias = scores(numbers, 1, 2, 3, 5)}),
+  EXPECT_EQ(refusal_of({.bias = scores(numbers, 1, 2, 3, 5)}),
             "attention: bias has 2 query heads but there are 4");
-  EXPECT_EQ(error_of({.bias = scores(numbers, 1, 4, 3, 4)}),
+  EXPECT_EQ(refusal_of({.bias = scores(numbers, 1, 4, 3, 4)}),
             "attention: bias has 4 keys but there are 5");
 }
 
@@ -256,7 +256,7 @@ TEST(Problem, RaggedBatchesThatAreWrong) {
   EXPECT_EQ(error({0, 4}, {0, kMost}),
             "attention: cu_seqlens_k ends at 9223372036854775807 but key has 6 tokens");
   const std::int64_t cu[] = {0, 3};
-  EXPECT_EQ(error_of({.cu_seqlens_q = cu, .cu_seqlens_k = cu}),
+  EXPECT_EQ(refusal_of({.cu_seqlens_q = cu, .cu_seqlens_k = cu}),
             "attention: query has batch 2, expected 1 with cu_seqlens_q (a ragged batch)");
 }
 
