@@ -78,8 +78,8 @@ struct AttentionOptions {
   ScoreView mask = {};                            // boolean, true = attend
   ScoreView bias = {};  // added to the scores, unscaled; -infinity hides too
   std::span<const std::int64_t> key_lengths = {};  // keys j >= length are hidden; one per sequence
-  std::span<const float> alibi_slopes = {};        // one per query head
-  std::span<const float> sinks = {};               // one per query head
+  std::span<const float> alibi_slopes = {};        // one per query head; finite
+  std::span<const float> sinks = {};               // one per query head; -infinity: none
   ScoreMod score_mod = {};
 
   // Ragged batch, without padding: both given or neither. q has batch 1 and tokens

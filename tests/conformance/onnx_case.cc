@@ -206,6 +206,7 @@ OnnxCase read_onnx_case(const std::filesystem::path& folder) {
   if (reader.attributes.contains("scale")) c.options.scale = reader.attributes["scale"];
   const float softcap = reader.attributes.value("softcap", 0.0f);  // 0: none
   if (softcap != 0) c.options.softcap = softcap;
+  // softmax_precision asks for a precision of the softmax: heed's is float or better, always.
   read_mask(reader);
   read_positions(reader);
   read_expected(reader);
