@@ -121,7 +121,8 @@ void read_mask(Reader& reader) {
   if (mask == nullptr) return;
   io::Array values = *mask;
   const bool hides = values.dtype == DType::boolean;
-  if (!hides && values.dtype != DType::f16 && values.dtype != DType::bf16)
+  const auto floats = {DType::f32, DType::f16, DType::bf16, DType::f64};
+  if (!hides && std::find(floats.begin(), floats.end(), values.dtype) == floats.end())
     values = io::convert(values, DType::f64);  // whole numbers are added too
   const std::size_t keys = reader.result.k.tokens;
   if (values.shape.back() != 1 && values.shape.back() < keys) values = widened(values, keys);
