@@ -15,22 +15,23 @@
 namespace heed::bench {
 namespace {
 
-constexpr double kFmaSeconds = 0.004;   // a few tries of the multiply-add peak
-constexpr double kReadSeconds = 0.005;  // of reading, and at least one pass
+// How long a limit is measured at a time: a few tries of the multiply-add peak, and at least one
+// pass of reading. Before the first round longer, for runs whose shapes need only one of the two.
+constexpr double kFmaSeconds = 0.004, kReadSeconds = 0.005, kFirstSeconds = 0.05;
 
 // Everything measured of the machine so far, by (bytes read or 0, threads).
 class Limits {
  public:
   explicit Limits(const Inputs& inputs) : inputs_(inputs) {}
 
-  void measure_fma(std::size_t threads) {
-    seconds_per_unit_[{0, threads}].push_back(1 / measure_fma_peak(threads, kFmaSeconds));
+  void measure_fma(std::size_t threads, double seconds = kFmaSeconds) {
+    seconds_per_unit_[{0, threads}].push_back(1 / measure_fma_peak(threads, seconds));
   }
 
-  void measure_read(const Shape& shape, std::size_t threads) {
+  void measure_read(const Shape& shape, std::size_t threads, double at_least = kReadSeconds) {
     const std::span<const std::byte> memory = inputs_.kv_memory(shape);
     std::vector<double>& seconds = seconds_per_unit_[{memory.size(), threads}];
-    for (double used = 0; used < kReadSeconds;) {
+    for (double used = 0; used < at_least;) {
       seconds.push_back(1 / measure_read_bandwidth(memory, threads));
       used += static_cast<double>(memory.size()) * seconds.back();
     }
@@ -136,8 +137,8 @@ Report run_suite(std::span<const Shape> shapes, std::span<const std::size_t> thr
   Limits limits(inputs);
   const Shape& largest = *std::ranges::max_element(shapes, {}, kv_bytes);
   for (const std::size_t count : threads) {  // also wakes the threads before memory is measured
-    limits.measure_fma(count);
-    limits.measure_read(largest, count);
+    limits.measure_fma(count, kFirstSeconds);
+    limits.measure_read(largest, count, kFirstSeconds);
   }
   std::list<Entry> entries;
   for (const Shape& shape : shapes)
