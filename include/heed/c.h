@@ -1,0 +1,204 @@
+/* heed for C11 and for every language that can call C.
+ *
+ * Conventions, the same for every function here:
+ * - A function that can fail returns heed_status; HEED_OK is 0. On failure heed_last_error() gives
+ * a sentence naming both offending values; it belongs to the calling thread and lasts until that
+ *   thread's next call. Outputs are then untouched, unless the status is HEED_CANCELLED.
+ * - No exception, abort or print crosses this line.
+ * - A struct whose first field is struct_size is versioned: set it to sizeof(the struct), or start
+ *   from its _INIT macro. Fields added later are then absent for programs compiled earlier.
+ * - Absence is a bit that is not set in `given`, a null pointer or a count of 0, never a magic
+ * number.
+ * - Handles are opaque, made by *_create and released by *_free, which accepts NULL. Functions may
+ * be called from any thread; one handle is used by one thread at a time.
+ * - Sizes are in elements, strides too. Arrays are read during the call only, unless said
+ * otherwise.
+ *
+ * The operator itself (order of steps, masks, offsets, empty rows, NaN) is defined in
+ * heed/options.h.
+ */
+#ifndef HEED_C_H_
+#define HEED_C_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define HEED_C_API __declspec(dllexport)
+#else
+#define HEED_C_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum heed_status {
+  HEED_OK = 0,
+  HEED_INVALID = 1,   /* wrong shape, type, option or file: the message says which */
+  HEED_CANCELLED = 2, /* the progress callback said stop */
+  HEED_NO_MEMORY = 3,
+  HEED_INTERNAL = 4 /* a bug in heed: please report the message */
+} heed_status;
+
+/* The sentence that goes with this thread's last failure; "" if there was none. */
+HEED_C_API const char* heed_last_error(void);
+
+/* "0.1.0" */
+HEED_C_API const char* heed_version(void);
+/* The instruction set in use ("AVX2"), and all that this machine can run, best first, as
+ * "AVX2,SSE4". */
+HEED_C_API const char* heed_current_target(void);
+HEED_C_API const char* heed_supported_targets(void);
+
+/* ---- Tensors --------------------------------------------------------------------------------- */
+
+typedef enum heed_dtype {
+  HEED_F32 = 0,
+  HEED_F16 = 1,
+  HEED_BF16 = 2,
+  HEED_F64 = 3,
+  HEED_BOOL = 4 /* one byte, 0 or 1 */
+} heed_dtype;
+
+/* [batch, heads, tokens, dim], dim contiguous, the other strides any. Inputs are never written. */
+typedef struct heed_tensor {
+  void* data;
+  heed_dtype dtype;
+  size_t batch, heads, tokens, dim;
+  ptrdiff_t batch_stride, head_stride, token_stride;
+} heed_tensor;
+
+/* Contiguous [batch, heads, tokens, dim], and [batch, tokens, heads, dim]. */
+HEED_C_API heed_tensor heed_bhnd(const void* data, heed_dtype dtype, size_t batch, size_t heads,
+                                 size_t tokens, size_t dim);
+HEED_C_API heed_tensor heed_bnhd(const void* data, heed_dtype dtype, size_t batch, size_t tokens,
+                                 size_t heads, size_t dim);
+
+/* [batch, heads, queries, keys]: a mask (HEED_BOOL, true = attend) or a bias. A size of 1
+ * broadcasts; data == NULL means none. */
+typedef struct heed_scores {
+  const void* data;
+  heed_dtype dtype;
+  size_t sizes[4];
+  ptrdiff_t strides[4];
+} heed_scores;
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+typedef enum heed_causal {
+  HEED_CAUSAL_NONE = 0,
+  HEED_CAUSAL_UPPER_LEFT = 1, /* query 0 stands at key 0 */
+  HEED_CAUSAL_LOWER_RIGHT = 2 /* the last query stands at the last key */
+} heed_causal;
+
+/* A tile of scores of one head, to be changed in place: s[i * stride + j] is the score of query
+ * query + i and key key + j. */
+typedef struct heed_score_tile {
+  float* s;
+  size_t rows, cols, stride;
+  size_t batch, head, query, key;
+} heed_score_tile;
+typedef void (*heed_score_mod)(const heed_score_tile* tile, void* user);
+
+/* Told how much is done (0..1), one thread at a time; returning 0 cancels the run. */
+typedef int (*heed_progress)(double done, void* user);
+
+/* Bits of heed_options.given. */
+enum {
+  HEED_SCALE = 1,
+  HEED_SOFTCAP = 2,
+  HEED_QUERY_OFFSET = 4,
+  HEED_WINDOW_LEFT = 8,
+  HEED_WINDOW_RIGHT = 16
+};
+
+typedef struct heed_options {
+  size_t struct_size;
+  uint64_t given; /* which of the next five fields count */
+  float scale;    /* default 1 / sqrt(d_k) */
+  float softcap;
+  int64_t query_offset;
+  int64_t window_left, window_right;
+  heed_causal causal;
+  heed_scores mask, bias;
+  const int64_t* query_offsets; /* one per sequence */
+  size_t query_offsets_count;
+  const int64_t* key_lengths; /* one per sequence */
+  size_t key_lengths_count;
+  const float* alibi_slopes; /* one per query head */
+  size_t alibi_slopes_count;
+  const float* sinks; /* one per query head */
+  size_t sinks_count;
+  const int64_t* cu_seqlens_q; /* ragged batch: both or neither */
+  size_t cu_seqlens_q_count;
+  const int64_t* cu_seqlens_k;
+  size_t cu_seqlens_k_count;
+  heed_score_mod score_mod;
+  void* score_mod_user;
+  size_t threads; /* at most this many; 0: all. Never changes a bit of the result */
+  heed_progress progress;
+  void* progress_user;
+} heed_options;
+
+#ifdef __cplusplus
+#define HEED_OPTIONS_INIT \
+  { sizeof(heed_options) }
+#else
+#define HEED_OPTIONS_INIT \
+  { .struct_size = sizeof(heed_options) }
+#endif
+
+/* ---- Attention ------------------------------------------------------------------------------- */
+
+/* q [batch, query_heads, n_q, d_k], k [batch, kv_heads, n_k, d_k], v [batch, kv_heads, n_k, d_v] to
+ * out [batch, query_heads, n_q, d_v]. lse, if not NULL, gets [batch, query_heads, n_q], contiguous.
+ * options may be NULL. */
+HEED_C_API heed_status heed_attention(const heed_tensor* q, const heed_tensor* k,
+                                      const heed_tensor* v, const heed_tensor* out, float* lse,
+                                      const heed_options* options);
+
+typedef struct heed_plan heed_plan;
+
+typedef struct heed_plan_info {
+  size_t struct_size;
+  const char* kernel; /* "prefill" or "decode"; lives as long as the plan */
+  const char* target;
+  size_t tile_queries, tile_keys, key_splits, tasks, threads, workspace_bytes;
+  double flops, bytes;
+} heed_plan_info;
+
+/* A run prepared once for a shape, to be repeated without allocating. */
+HEED_C_API heed_status heed_plan_create(const heed_tensor* q, const heed_tensor* k,
+                                        const heed_tensor* v, const heed_options* options,
+                                        heed_plan** plan);
+HEED_C_API heed_status heed_plan_get_info(const heed_plan* plan, heed_plan_info* info);
+HEED_C_API heed_status heed_plan_run(heed_plan* plan, const heed_tensor* q, const heed_tensor* k,
+                                     const heed_tensor* v, const heed_tensor* out, float* lse,
+                                     const heed_options* options);
+HEED_C_API void heed_plan_free(heed_plan* plan);
+
+/* Two outputs over disjoint keys, with their lse (contiguous [batch, heads, tokens]), become the
+ * output over all of the keys. out may be a or b; lse may be NULL. */
+HEED_C_API heed_status heed_merge_states(const heed_tensor* a, const float* lse_a,
+                                         const heed_tensor* b, const float* lse_b,
+                                         const heed_tensor* out, float* lse);
+
+/* out_b = sum_n softmax_n(keys_bn . query_b) keys_bn: keys [batch, tokens, dim], query and out
+ * [batch, dim], contiguous floats, unscaled. */
+HEED_C_API heed_status heed_selfish_attention(const float* keys, const float* query, float* out,
+                                              size_t batch, size_t tokens, size_t dim,
+                                              size_t threads);
+
+/* ---- Explaining ------------------------------------------------------------------------------ */
+
+/* The trace of a problem file's text (JSON), every number in it, as JSON: the document that
+ * `heed explain --format json` writes. *json is released by heed_string_free. */
+HEED_C_API heed_status heed_explain_json(const char* problem, char** json);
+HEED_C_API void heed_string_free(char* text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HEED_C_H_ */

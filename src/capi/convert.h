@@ -1,0 +1,76 @@
+// C structs to C++ values, and the one place where exceptions become status codes.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "heed/attention.h"
+#include "heed/c.h"
+#include "heed/error.h"
+
+namespace heed::capi {
+
+// Keeps `text` as this thread's heed_last_error() and passes `status` on. Never throws.
+heed_status report(heed_status status, const char* text) noexcept;
+
+// Runs f(); whatever it throws becomes a status and a message.
+template <class F>
+heed_status guarded(F&& f) noexcept {
+  try {
+    std::forward<F>(f)();
+    return HEED_OK;
+  } catch (const Cancelled& e) {
+    return report(HEED_CANCELLED, e.what());
+  } catch (const Error& e) {
+    return report(HEED_INVALID, e.what());
+  } catch (const std::bad_alloc&) {
+    return report(HEED_NO_MEMORY, "not enough memory");
+  } catch (const std::exception& e) {
+    return report(HEED_INTERNAL, e.what());
+  } catch (...) {
+    return report(HEED_INTERNAL, "unknown exception");
+  }
+}
+
+// Throws "<what> is NULL" for a null pointer.
+template <class T>
+T& not_null(T* pointer, const char* what) {
+  if (pointer == nullptr) throw Error(std::string(what) + " is NULL");
+  return *pointer;
+}
+
+// A versioned struct as this build knows it: the fields the caller has, the rest absent.
+template <class T>
+T versioned(const T* given, const char* what) {
+  T known = {};
+  if (given != nullptr) {
+    if (given->struct_size < sizeof(given->struct_size))
+      throw Error(std::string(what) + ": struct_size is " + std::to_string(given->struct_size) +
+                  "; set it to sizeof(" + what + ")");
+    std::memcpy(&known, given, std::min(sizeof(T), given->struct_size));
+  }
+  return known;
+}
+
+TensorView tensor(const heed_tensor* given, const char* what);
+RowView row_view(float* data, const heed_tensor& like);
+
+// heed_options as the C++ pair. Holds what the C++ options point at, so it stays where it is.
+class Options {
+ public:
+  explicit Options(const heed_options* given);
+  Options(const Options&) = delete;
+  Options& operator=(const Options&) = delete;
+
+  AttentionOptions attention;
+  Execution execution;
+
+ private:
+  heed_options given_;
+};
+
+}  // namespace heed::capi

@@ -1,0 +1,163 @@
+/* Uses heed as a C11 program would; compiled as C, linked with libheed.so. Exit 0 when all holds.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "heed/c.h"
+
+static int failures = 0;
+#define CHECK(condition)                                                                   \
+  do {                                                                                     \
+    if (!(condition)) {                                                                    \
+      printf("line %d: %s   (last error: %s)\n", __LINE__, #condition, heed_last_error()); \
+      ++failures;                                                                          \
+    }                                                                                      \
+  } while (0)
+
+/* Example D of the worked notes. */
+static const float kQ[] = {1, 0, 1, 1, 2, 1};
+static const float kK[] = {0, 1, 1, 0, 1, 1};
+static const float kV[] = {1, 2, 0, 1, 1, 3};
+static const float kOut[] = {0.598888f, 2.0f, 0.751745f, 2.255235f, 0.716005f, 2.291980f};
+
+static int close_to(const float* a, const float* b, int n) {
+  for (int i = 0; i < n; ++i)
+    if (!(fabsf(a[i] - b[i]) <= 1e-6f)) return 0;
+  return 1;
+}
+
+static heed_tensor matrix(const float* data, size_t tokens) {
+  return heed_bhnd(data, HEED_F32, 1, 1, tokens, 2);
+}
+
+static void attention_reproduces_the_notes(void) {
+  float out[6], lse[3];
+  heed_tensor q = matrix(kQ, 3), k = matrix(kK, 3), v = matrix(kV, 3), o = matrix(out, 3);
+  CHECK(heed_attention(&q, &k, &v, &o, lse, NULL) == HEED_OK);
+  CHECK(close_to(out, kOut, 6));
+  /* log(e^0 + 2 e^(1/sqrt 2)) */
+  CHECK(fabs(lse[0] - log(1 + 2 * exp(sqrt(0.5)))) <= 1e-6);
+}
+
+static void a_plan_is_described_and_reused(void) {
+  float out[6] = {0};
+  heed_tensor q = matrix(kQ, 3), k = matrix(kK, 3), v = matrix(kV, 3), o = matrix(out, 3);
+  heed_plan* plan = NULL;
+  CHECK(heed_plan_create(&q, &k, &v, NULL, &plan) == HEED_OK);
+  heed_plan_info info = {.struct_size = sizeof info};
+  CHECK(heed_plan_get_info(plan, &info) == HEED_OK);
+  CHECK(info.flops == 2.0 * (2 + 2) * 9);
+  CHECK(strcmp(info.target, heed_current_target()) == 0);
+  CHECK(strstr(heed_supported_targets(), info.target) != NULL);
+  for (int run = 0; run < 2; ++run) {
+    memset(out, 0, sizeof out);
+    CHECK(heed_plan_run(plan, &q, &k, &v, &o, NULL, NULL) == HEED_OK);
+    CHECK(close_to(out, kOut, 6));
+  }
+  heed_plan_free(plan);
+  heed_plan_free(NULL);
+}
+
+static void add_constant(const heed_score_tile* tile, void* user) {
+  for (size_t i = 0; i < tile->rows; ++i)
+    for (size_t j = 0; j < tile->cols; ++j)
+      if (tile->key + j == 0) tile->s[i * tile->stride + j] += *(const float*)user;
+}
+
+static void a_score_mod_is_called_with_its_user_data(void) {
+  float out[6], by_bias[6], add = 5.0f;
+  const float bias[] = {5.0f, 0.0f, 0.0f};
+  heed_tensor q = matrix(kQ, 3), k = matrix(kK, 3), v = matrix(kV, 3), o = matrix(out, 3);
+  heed_options options = HEED_OPTIONS_INIT;
+  options.score_mod = add_constant;
+  options.score_mod_user = &add;
+  CHECK(heed_attention(&q, &k, &v, &o, NULL, &options) == HEED_OK);
+  heed_options same = HEED_OPTIONS_INIT;
+  same.bias = (heed_scores){bias, HEED_F32, {1, 1, 1, 3}, {0, 0, 0, 1}};
+  o.data = by_bias;
+  CHECK(heed_attention(&q, &k, &v, &o, NULL, &same) == HEED_OK);
+  CHECK(close_to(out, by_bias, 6));
+  CHECK(!close_to(out, kOut, 6));
+}
+
+static void halves_merge_into_the_whole(void) {
+  float first[6], second[6], lse_first[3], lse_second[3], merged[6];
+  heed_tensor q = matrix(kQ, 3), k1 = matrix(kK, 1), v1 = matrix(kV, 1);
+  heed_tensor k2 = matrix(kK + 2, 2), v2 = matrix(kV + 2, 2);
+  heed_tensor a = matrix(first, 3), b = matrix(second, 3), o = matrix(merged, 3);
+  CHECK(heed_attention(&q, &k1, &v1, &a, lse_first, NULL) == HEED_OK);
+  CHECK(heed_attention(&q, &k2, &v2, &b, lse_second, NULL) == HEED_OK);
+  CHECK(heed_merge_states(&a, lse_first, &b, lse_second, &o, NULL) == HEED_OK);
+  CHECK(close_to(merged, kOut, 6));
+}
+
+static void selfish_attention_reproduces_the_notes(void) {
+  const float keys[] = {1, 0, 1, 1, 0, -1, -1, 1, 0, -1, 0, 1}, query[] = {2, 0, -1};
+  const float expected[] = {0.983895f, 0.005887f, -0.753296f};
+  float out[3];
+  CHECK(heed_selfish_attention(keys, query, out, 1, 4, 3, 1) == HEED_OK);
+  CHECK(close_to(out, expected, 3));
+  CHECK(heed_selfish_attention(NULL, query, out, 1, 4, 3, 1) == HEED_INVALID);
+}
+
+static void errors_name_both_values(void) {
+  float out[6];
+  heed_tensor q = heed_bhnd(kQ, HEED_F32, 1, 1, 3, 2), k = heed_bhnd(kK, HEED_F32, 1, 1, 2, 3);
+  heed_tensor v = heed_bhnd(kV, HEED_F32, 1, 1, 2, 2), o = matrix(out, 3);
+  CHECK(heed_attention(&q, &k, &v, &o, NULL, NULL) == HEED_INVALID);
+  CHECK(strstr(heed_last_error(), "2") && strstr(heed_last_error(), "3"));
+  CHECK(heed_attention(NULL, &k, &v, &o, NULL, NULL) == HEED_INVALID);
+  CHECK(strcmp(heed_last_error(), "q is NULL") == 0);
+  heed_options options = {0};
+  CHECK(heed_attention(&q, &k, &v, &o, NULL, &options) == HEED_INVALID);
+  CHECK(strstr(heed_last_error(), "struct_size is 0"));
+}
+
+static void an_older_and_shorter_options_struct_is_accepted(void) {
+  float out[6];
+  heed_tensor q = matrix(kQ, 3), k = matrix(kK, 3), v = matrix(kV, 3), o = matrix(out, 3);
+  heed_options options = HEED_OPTIONS_INIT;
+  options.struct_size = offsetof(heed_options, causal);
+  options.causal = (heed_causal)77; /* beyond what this caller says it has */
+  CHECK(heed_attention(&q, &k, &v, &o, NULL, &options) == HEED_OK);
+  CHECK(close_to(out, kOut, 6));
+}
+
+static int never(double done, void* user) {
+  (void)done;
+  (void)user;
+  return 0;
+}
+
+static void a_run_can_be_cancelled(void) {
+  enum { kTokens = 512 };
+  static float x[kTokens * 2], out[kTokens * 2];
+  heed_tensor q = matrix(x, kTokens), o = matrix(out, kTokens);
+  heed_options options = HEED_OPTIONS_INIT;
+  options.progress = never;
+  CHECK(heed_attention(&q, &q, &q, &o, NULL, &options) == HEED_CANCELLED);
+}
+
+static void explaining_gives_the_trace_as_json(void) {
+  char* json = NULL;
+  CHECK(heed_explain_json("{\"tokens\": [\"a\"], \"q\": [[1]], \"k\": [[1]], \"v\": [[2]]}",
+                          &json) == HEED_OK);
+  CHECK(json != NULL && strstr(json, "\"nodes\"") != NULL);
+  heed_string_free(json);
+  CHECK(heed_explain_json("{", &json) == HEED_INVALID);
+}
+
+int main(void) {
+  attention_reproduces_the_notes();
+  a_plan_is_described_and_reused();
+  a_score_mod_is_called_with_its_user_data();
+  halves_merge_into_the_whole();
+  selfish_attention_reproduces_the_notes();
+  errors_name_both_values();
+  an_older_and_shorter_options_struct_is_accepted();
+  a_run_can_be_cancelled();
+  explaining_gives_the_trace_as_json();
+  printf("heed %s from C: %s\n", heed_version(), failures == 0 ? "all held" : "FAILED");
+  return failures != 0;
+}
