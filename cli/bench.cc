@@ -79,11 +79,13 @@ void add_bench(CLI::App& app) {
       "bench", "Measures heed on named shapes, as a fraction of this machine's own limits");
   auto options = std::make_shared<BenchOptions>();
   command->add_option("--shapes", options->shapes, "Names, for example P2,D1,D2-f16; default: all")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command
       ->add_option("--threads", options->threads,
                    "Thread counts, for example 1,2; default: 1 and all")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command
       ->add_option("--seconds", options->pace.seconds, "Time for each shape at each thread count")
       ->capture_default_str();

@@ -177,7 +177,8 @@ void add_explain(CLI::App& app) {
   command
       ->add_option("--step", args->steps,
                    "only these steps: q,k,v,scores,scale,mask,softmax,out,concat,wo")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--at", args->at, "one entry spelled out: S[2,3] or S[love,AI]");
   command->add_option("--view", args->view, "products by entry, row, col or outer")
       ->capture_default_str();
