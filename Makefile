@@ -5,6 +5,8 @@ SHELL := /bin/sh
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 LAUNCHER := $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 WERROR := $(if $(CI),-DHEED_WERROR=ON)
+# Debian's packages for Python belong to /usr/bin/python3, which need not be the first on PATH.
+PYTHON := -DHEED_BUILD_PYTHON=ON $(if $(wildcard /usr/bin/python3),-DPython3_EXECUTABLE=/usr/bin/python3)
 COVERAGE_SKIP := Install|Kernel|Web|Docs
 
 .PHONY: help build run test lint format install asan tsan coverage fuzz bench bench-peers clean
@@ -16,7 +18,7 @@ packages-%:
 	@tools/install_packages.sh $*
 
 build: packages-build  ## the library and build/heed
-	@cmake --preset release -DHEED_BUILD_TESTS=OFF $(LAUNCHER) $(WERROR) >/dev/null
+	@cmake --preset release -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_PYTHON=OFF $(LAUNCHER) $(WERROR) >/dev/null
 	@cmake --build build -j $(JOBS)
 
 run: build  ## the worked example, then attention of a real size
@@ -30,7 +32,7 @@ run: build  ## the worked example, then attention of a real size
 	@echo '       build/heed --help                                     the rest; docs/ and README.md'
 
 test: packages-build packages-test  ## every test of a user-facing promise
-	@cmake --preset release -DHEED_BUILD_TESTS=ON $(LAUNCHER) $(WERROR) >/dev/null
+	@cmake --preset release -DHEED_BUILD_TESTS=ON $(PYTHON) $(LAUNCHER) $(WERROR) >/dev/null
 	@cmake --build build -j $(JOBS)
 	@ctest --test-dir build -j $(JOBS) --output-on-failure
 

@@ -1,0 +1,246 @@
+// heed._core.attention, plan, merge_states, selfish_attention.
+#include "heed/attention.h"
+
+#include "arrays.h"
+#include "heed/reference.h"
+#include "heed/state.h"
+#include "module.h"
+#include "options.h"
+
+namespace heed::python {
+namespace {
+
+// q, k and v of a call, whichever way they are laid out.
+struct Inputs {
+  Array q, k, v;
+  ConstTensorView query, key, value;
+  bool ragged = false;
+
+  Inputs(const py::object& query_, const py::object& key_, const py::object& value_, bool ragged_)
+      : q(as_array(query_, "query")),
+        k(as_array(key_, "key")),
+        v(as_array(value_, "value")),
+        ragged(ragged_) {
+    const auto view = ragged ? ragged_tensor : input_tensor;
+    query = view(q, "query");
+    key = view(k, "key");
+    value = view(v, "value");
+  }
+
+  // The caller's shape of an array with one [cols] row per query (cols 0: one number).
+  std::vector<std::size_t> row_shape(std::size_t cols) const {
+    std::vector<std::size_t> shape(q.shape.begin(), q.shape.begin() + q.ndim - 1);
+    if (cols != 0) shape.push_back(cols);
+    return shape;
+  }
+};
+
+// lse is [batch, heads, tokens], or [tokens, heads] in a ragged batch.
+RowView lse_view(py::array& lse, const Inputs& in) {
+  auto* data = static_cast<float*>(lse.mutable_data());
+  if (!in.ragged) return rows(data, in.query.heads, in.query.tokens);
+  return {data, 0, 1, static_cast<std::ptrdiff_t>(in.query.heads)};
+}
+
+// double values to an array of `dtype` (f32, f64, f16, bf16).
+void store(const std::vector<double>& from, py::array& to, DType dtype) {
+  void* data = to.mutable_data();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    switch (dtype) {
+      case DType::f64: static_cast<double*>(data)[i] = from[i]; break;
+      case DType::f16: static_cast<f16*>(data)[i] = to_f16(static_cast<float>(from[i])); break;
+      case DType::bf16: static_cast<bf16*>(data)[i] = to_bf16(static_cast<float>(from[i])); break;
+      default: static_cast<float*>(data)[i] = static_cast<float>(from[i]); break;
+    }
+  }
+}
+
+using Steps = reference::Attention<double>;
+
+// Which of the reference's steps return_scores names.
+reference::Tensor<double> Steps::*stage_of(const std::string& name) {
+  if (name == "raw") return &Steps::scaled;
+  if (name == "softcap") return &Steps::capped;
+  if (name == "bias") return &Steps::biased;
+  if (name == "softmax") return &Steps::p;
+  throw py::value_error("return_scores is '" + name +
+                        "', expected 'raw', 'softcap', 'bias' or 'softmax'");
+}
+
+// The scores of one stage, from the reference: [batch, heads, queries, keys].
+py::array scores_of(const Steps& steps, const std::string& name, const Inputs& in) {
+  const reference::Tensor<double>& from = steps.*stage_of(name);
+  std::vector<std::size_t> shape = {from.batch, from.heads, from.rows, from.cols};
+  if (!in.ragged) shape.erase(shape.begin(), shape.begin() + (4 - static_cast<long>(in.q.ndim)));
+  py::array scores = new_array(in.q.dtype, shape);
+  store(from.values, scores, in.q.dtype);
+  return scores;
+}
+
+// Where the output goes: the caller's `out`, or a new array.
+struct Output {
+  py::object object;
+  Array array;
+
+  Output(const py::object& out, const Inputs& in) : object(out) {
+    if (out.is_none()) object = new_array(in.q.dtype, in.row_shape(in.value.dim));
+    array = as_array(object, "out");
+  }
+};
+
+// What the caller asked for, beside the output itself.
+struct Wanted {
+  bool lse = false;
+  std::optional<std::string> scores;
+};
+
+py::object result_of(const py::object& out, const py::array& lse, const Wanted& wanted,
+                     const std::optional<Steps>& steps, const Inputs& in) {
+  if (!wanted.lse && !wanted.scores) return out;
+  py::list all;
+  all.append(out);
+  if (wanted.lse) all.append(lse);
+  if (wanted.scores) all.append(scores_of(*steps, *wanted.scores, in));
+  return py::tuple(all);
+}
+
+// float64: the reference computes, then its results are copied out.
+py::object by_reference(Options& options, const Inputs& in, const py::object& out,
+                        const Wanted& wanted) {
+  if (in.ragged) throw py::type_error("query: a ragged batch of float64 is not possible");
+  const std::vector<std::size_t> shape = in.row_shape(in.value.dim);
+  if (!out.is_none()) require_same(as_array(out, "out"), DType::f64, shape, "out");
+  std::optional<Steps> steps;
+  options.run(
+      [&] { steps = reference::attention<double>(in.query, in.key, in.value, options.attention); });
+  py::array o = new_array(DType::f64, shape), lse = new_array(DType::f64, in.row_shape(0));
+  store(steps->o.values, o, DType::f64);
+  store(steps->lse.values, lse, DType::f64);
+  if (out.is_none()) return result_of(o, lse, wanted, steps, in);
+  out[py::ellipsis()] = o;
+  return result_of(out, lse, wanted, steps, in);
+}
+
+py::object by_kernels(Options& options, const Inputs& in, const py::object& out,
+                      const Wanted& wanted) {
+  const Output output(out, in);
+  const TensorView o =
+      in.ragged ? ragged_output(output.array, "out") : output_tensor(output.array, "out");
+  py::array lse;
+  RowView lse_rows;
+  if (wanted.lse) {
+    lse = new_array(DType::f32, in.row_shape(0));
+    lse_rows = lse_view(lse, in);
+  }
+  std::optional<Steps> steps;
+  options.run([&] {
+    if (wanted.scores)
+      steps = reference::attention<double>(in.query, in.key, in.value, options.attention);
+    attention(in.query, in.key, in.value, o, lse_rows, options.attention, options.execution);
+  });
+  return result_of(output.object, lse, wanted, steps, in);
+}
+
+py::object attention_(const py::object& query, const py::object& key, const py::object& value,
+                      const Keywords& keywords, bool return_lse,
+                      std::optional<std::string> return_scores, const py::object& out) {
+  Options options(keywords);
+  const Inputs in(query, key, value, options.ragged());
+  const Wanted wanted = {return_lse, std::move(return_scores)};
+  if (wanted.scores) stage_of(*wanted.scores);
+  return (in.q.dtype == DType::f64 ? by_reference : by_kernels)(options, in, out, wanted);
+}
+
+py::dict plan_(const py::object& query, const py::object& key, const py::object& value,
+               const Keywords& keywords) {
+  const Options options(keywords);
+  const Inputs in(query, key, value, options.ragged());
+  const Plan plan(in.query, in.key, in.value, options.attention, options.execution);
+  const PlanInfo& info = plan.info();
+  py::dict result;
+  result["kernel"] = info.kernel;
+  result["target"] = info.target;
+  result["tile_queries"] = info.tile_queries;
+  result["tile_keys"] = info.tile_keys;
+  result["key_splits"] = info.key_splits;
+  result["tasks"] = info.tasks;
+  result["threads"] = info.threads;
+  result["workspace_bytes"] = info.workspace_bytes;
+  result["flops"] = info.flops;
+  result["bytes"] = info.bytes;
+  return result;
+}
+
+// lse of one side of a merge: any array of float32 shaped like the rows of `o`.
+RowView merge_rows(const Array& lse, const Array& o, const std::string& name) {
+  if (lse.dtype != DType::f32)
+    throw py::type_error(name + ": expected float32, got " + std::string(name_of(lse.dtype)));
+  if (lse.ndim + 1 != o.ndim ||
+      !std::equal(lse.shape.begin(), lse.shape.begin() + lse.ndim, o.shape.begin()))
+    throw py::value_error(name + ": expected one number per row of its output");
+  const auto stride = [&](std::size_t from_end) {
+    return from_end < lse.ndim ? lse.strides[lse.ndim - 1 - from_end] : 0;
+  };
+  return {static_cast<float*>(lse.data), stride(2), stride(1), stride(0)};
+}
+
+py::tuple merge_states_(const py::object& a, const py::object& lse_a, const py::object& b,
+                        const py::object& lse_b) {
+  Array o_a = as_array(a, "a"), o_b = as_array(b, "b");
+  const Array rows_a = as_array(lse_a, "lse_a"), rows_b = as_array(lse_b, "lse_b");
+  const ConstTensorView view_a = input_tensor(o_a, "a"), view_b = input_tensor(o_b, "b");
+  const std::span<const std::size_t> shape(o_a.shape.data(), o_a.ndim);
+  py::array out = new_array(o_a.dtype, shape);
+  py::array lse = new_array(DType::f32, shape.first(shape.size() - 1));
+  merge_states(view_a, merge_rows(rows_a, o_a, "lse_a"), view_b, merge_rows(rows_b, o_b, "lse_b"),
+               output_tensor(as_array(out, "out"), "out"),
+               rows(static_cast<float*>(lse.mutable_data()), view_a.heads, view_a.tokens));
+  return py::make_tuple(out, lse);
+}
+
+using Floats = py::array_t<float, py::array::c_style | py::array::forcecast>;
+
+py::array selfish_attention_(const Floats& keys, const Floats& query, std::size_t threads) {
+  if (keys.ndim() != 3 || query.ndim() != 2)
+    throw py::value_error("selfish_attention: keys has " + std::to_string(keys.ndim()) +
+                          " axes and query " + std::to_string(query.ndim()) +
+                          ", expected (B, N, D) and (B, D)");
+  if (keys.shape(0) != query.shape(0) || keys.shape(2) != query.shape(1))
+    throw py::value_error("selfish_attention: keys is (" + std::to_string(keys.shape(0)) + ", " +
+                          std::to_string(keys.shape(1)) + ", " + std::to_string(keys.shape(2)) +
+                          ") but query (" + std::to_string(query.shape(0)) + ", " +
+                          std::to_string(query.shape(1)) + ")");
+  py::array_t<float> out({query.shape(0), query.shape(1)});
+  const float *k = keys.data(), *q = query.data();
+  float* o = out.mutable_data();
+  const auto size = [&](int axis) { return static_cast<std::size_t>(keys.shape(axis)); };
+  const std::size_t batch = size(0), tokens = size(1), dim = size(2);
+  {
+    const py::gil_scoped_release release;
+    selfish_attention(k, q, o, batch, tokens, dim, {.threads = threads, .progress = {}});
+  }
+  return out;
+}
+
+}  // namespace
+
+void bind_attention(py::module_& m) {
+  using object = py::object;
+  py::class_<Keywords>(m, "Keywords")
+      .def(py::init([](object attn_mask, object is_causal, object scale, object softcap,
+                       object window, object causal_alignment, object query_offset,
+                       object kv_lengths, object alibi_slopes, object sinks, object cu_seqlens_q,
+                       object cu_seqlens_k, object score_mod, object threads) {
+        return Keywords{attn_mask,        is_causal,    scale,      softcap,      window,
+                        causal_alignment, query_offset, kv_lengths, alibi_slopes, sinks,
+                        cu_seqlens_q,     cu_seqlens_k, score_mod,  threads};
+      }));
+  m.def("attention", &attention_);
+  m.def("plan", &plan_);
+  m.def("merge_states", &merge_states_);
+  m.def("selfish_attention", &selfish_attention_);
+  m.def("supported_targets", &supported_targets);
+  m.def("current_target", &current_target);
+}
+
+}  // namespace heed::python

@@ -1,0 +1,71 @@
+// Keyword arguments of heed.attention as AttentionOptions and Execution, with what they point at.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "arrays.h"
+#include "heed/error.h"
+#include "heed/options.h"
+
+namespace heed::python {
+
+// The keyword arguments, as they come. Unset ones are None.
+struct Keywords {
+  py::object attn_mask, is_causal, scale, softcap, window, causal_alignment, query_offset,
+      kv_lengths, alibi_slopes, sinks, cu_seqlens_q, cu_seqlens_k, score_mod, threads;
+};
+
+// Stays where it is: the options point into it. Made and destroyed with the GIL held; the run
+// itself goes on without.
+class Options {
+ public:
+  explicit Options(const Keywords& keywords);
+  Options(const Options&) = delete;
+  Options& operator=(const Options&) = delete;
+
+  AttentionOptions attention;
+  Execution execution;
+  bool ragged() const { return !attention.cu_seqlens_q.empty(); }
+
+  // Runs f() without the GIL; afterwards raises what the score_mod raised, or KeyboardInterrupt.
+  template <class F>
+  void run(F&& f);
+
+ private:
+  static void call_score_mod(const ScoreTile<float>& tile, void* self) noexcept;
+  static bool keep_going(double done, void* self);
+  void take_positions(const Keywords& keywords);
+  void take_lists(const Keywords& keywords);
+  void take_score_mod(const py::object& given);
+  void raise_pending();
+
+  Array mask_;
+  std::vector<std::int64_t> key_lengths_, cu_seqlens_q_, cu_seqlens_k_, query_offsets_;
+  std::vector<float> alibi_slopes_, sinks_;
+  py::object score_mod_;
+  std::exception_ptr raised_;  // by the score_mod, the first time; guarded by the GIL
+  std::atomic<bool> stop_{false};
+  std::thread::id caller_;
+  std::chrono::steady_clock::time_point asked_;  // when signals were last looked for
+};
+
+template <class F>
+void Options::run(F&& f) {
+  caller_ = std::this_thread::get_id();
+  asked_ = std::chrono::steady_clock::now();
+  try {
+    const py::gil_scoped_release release;
+    f();
+  } catch (const Cancelled&) {
+    raise_pending();
+    throw;
+  }
+  raise_pending();
+}
+
+}  // namespace heed::python
