@@ -60,13 +60,14 @@ void run_bench(const BenchOptions& options) {
   const std::vector<bench::Shape> shapes = bench::select_shapes(options.shapes);
   const std::vector<std::size_t> threads = checked_threads(options.threads);
   check_pace(options.pace);
+  bench::Pace pace = options.pace;
+  pace.min_runs = std::min(pace.min_runs, pace.rounds);
   const bool show_progress = is_terminal(stderr);
-  const bench::Report report =
-      bench::run_suite(shapes, threads, options.pace, [&](std::size_t round) {
-        if (!show_progress) return;
-        std::fprintf(stderr, round == options.pace.rounds ? "\r\033[K" : "\rround %zu of %zu done",
-                     round, options.pace.rounds);
-      });
+  const bench::Report report = bench::run_suite(shapes, threads, pace, [&](std::size_t round) {
+    if (!show_progress) return;
+    std::fprintf(stderr, round == pace.rounds ? "\r\033[K" : "\rround %zu of %zu done", round,
+                 pace.rounds);
+  });
   const std::string text = options.json ? bench_json(report) : bench_table(report);
   std::fputs(text.c_str(), stdout);
   check_answers(report);
