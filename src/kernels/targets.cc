@@ -10,8 +10,7 @@
 namespace heed::kernels {
 namespace {
 
-// Best first.
-std::vector<Target> runnable_targets() {
+std::vector<Target> find_runnable_targets() {
 #if HEED_WITH_HIGHWAY
   std::vector<Target> targets;
   // Highway's bits fall from the worst target to the best. The scalar one runs everywhere, though
@@ -22,6 +21,13 @@ std::vector<Target> runnable_targets() {
 #else
   return {Target{1}};
 #endif
+}
+
+// Best first. Asked for once: Highway asks the processor each time, which a virtual machine makes
+// cost as much as a small problem.
+const std::vector<Target>& runnable_targets() {
+  static const std::vector<Target> targets = find_runnable_targets();
+  return targets;
 }
 
 }  // namespace
@@ -36,7 +42,7 @@ std::string name_of(Target target) {
 }
 
 Target chosen_target() {
-  const std::vector<Target> targets = runnable_targets();
+  const std::vector<Target>& targets = runnable_targets();
   const char* forced = std::getenv("HEED_FORCE_TARGET");
   if (forced == nullptr || *forced == '\0') return targets.front();
   std::string names;
