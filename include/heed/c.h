@@ -190,6 +190,94 @@ HEED_C_API heed_status heed_selfish_attention(const float* keys, const float* qu
                                               size_t batch, size_t tokens, size_t dim,
                                               size_t threads);
 
+/* ---- The multi-head layer -------------------------------------------------------------------- */
+
+/* A weight that maps `in` numbers to `out` numbers, f32, f16 or bf16, in either order. */
+typedef struct heed_matrix {
+  const void* data;
+  heed_dtype dtype;
+  size_t in, out;
+  ptrdiff_t in_stride, out_stride;
+} heed_matrix;
+
+/* Contiguous [in, out], as in x W, and contiguous [out, in], as PyTorch's Linear keeps it. */
+HEED_C_API heed_matrix heed_in_out(const void* data, heed_dtype dtype, size_t in, size_t out);
+HEED_C_API heed_matrix heed_out_in(const void* data, heed_dtype dtype, size_t out, size_t in);
+
+/* A contiguous vector; data == NULL means none. */
+typedef struct heed_vector {
+  const void* data;
+  heed_dtype dtype;
+  size_t size;
+} heed_vector;
+
+/* Token vectors [batch, tokens, dim], dim contiguous. */
+typedef struct heed_sequence {
+  void* data;
+  heed_dtype dtype;
+  size_t batch, tokens, dim;
+  ptrdiff_t batch_stride, token_stride;
+} heed_sequence;
+
+/* Contiguous [batch, tokens, dim]. */
+HEED_C_API heed_sequence heed_bnd(const void* data, heed_dtype dtype, size_t batch, size_t tokens,
+                                  size_t dim);
+
+typedef enum heed_rotary_pairs {
+  HEED_HALF_SPLIT = 0, /* c turns with c + dims / 2 */
+  HEED_INTERLEAVED = 1 /* 2c turns with 2c + 1 */
+} heed_rotary_pairs;
+
+/* RoPE: pair c of a token at p turns by p / scaling * base^(-2c / dims). */
+typedef struct heed_rotary {
+  size_t struct_size;
+  double base, scaling; /* > 0; usually 10000 and 1 */
+  heed_rotary_pairs pairs;
+  size_t dims;               /* leading numbers of a row that turn, even; 0: all */
+  const double* frequencies; /* dims / 2 of them, in place of base^(-2c / dims); NULL: none */
+  size_t frequencies_count;
+} heed_rotary;
+
+/* RMS norm of each head's rows of queries and keys, before RoPE. */
+typedef struct heed_qk_norm {
+  size_t struct_size;
+  heed_vector query, key; /* weights [key_dim]; none: 1 */
+  double epsilon;         /* >= 0 */
+} heed_qk_norm;
+
+/* Everything of a layer; read by heed_layer_create only. Counts of 0 stand for the default. */
+typedef struct heed_layer_config {
+  size_t struct_size;
+  size_t d_model;
+  size_t d_context;   /* default d_model */
+  size_t query_heads; /* T */
+  size_t kv_heads;    /* divides query_heads; default query_heads */
+  size_t key_dim;     /* m; default d_model / query_heads */
+  size_t value_dim;   /* l; default key_dim */
+  heed_matrix w_q;    /* d_model -> T m */
+  heed_matrix w_k;    /* d_context -> kv_heads m */
+  heed_matrix w_v;    /* d_context -> kv_heads l */
+  heed_matrix w_o;    /* T l -> d_model */
+  heed_vector b_q, b_k, b_v, b_o;
+  const heed_rotary* rotary;   /* NULL: none */
+  const heed_qk_norm* qk_norm; /* NULL: none */
+} heed_layer_config;
+
+/* Immutable once made: any number of threads may run one layer. The weights are copied. */
+typedef struct heed_layer heed_layer;
+
+HEED_C_API heed_status heed_layer_create(const heed_layer_config* config, heed_layer** layer);
+HEED_C_API heed_status heed_layer_parameter_count(const heed_layer* layer, size_t* count);
+/* x, out [batch, n, d_model]; out may be x itself. */
+HEED_C_API heed_status heed_layer_self_attention(const heed_layer* layer, const heed_sequence* x,
+                                                 const heed_sequence* out,
+                                                 const heed_options* options);
+/* Queries from y [batch, n_q, d_model], keys and values from z [batch, n_k, d_context]. */
+HEED_C_API heed_status heed_layer_cross_attention(const heed_layer* layer, const heed_sequence* y,
+                                                  const heed_sequence* z, const heed_sequence* out,
+                                                  const heed_options* options);
+HEED_C_API void heed_layer_free(heed_layer* layer);
+
 /* ---- Explaining ------------------------------------------------------------------------------ */
 
 /* The trace of a problem file's text (JSON), every number in it, as JSON: the document that

@@ -6,18 +6,6 @@ namespace {
 // A fixed buffer, so that reporting cannot fail for want of memory.
 thread_local char last_error[1024] = "";
 
-DType dtype_from(heed_dtype given, const char* what) {
-  switch (given) {
-    case HEED_F32: return DType::f32;
-    case HEED_F16: return DType::f16;
-    case HEED_BF16: return DType::bf16;
-    case HEED_F64: return DType::f64;
-    case HEED_BOOL: return DType::boolean;
-  }
-  throw Error(std::string(what) + ": dtype " + std::to_string(static_cast<int>(given)) +
-              " is none of HEED_F32, HEED_F16, HEED_BF16, HEED_F64, HEED_BOOL");
-}
-
 ScoreView score_view(const heed_scores& given, const char* what) {
   ScoreView view;
   if (given.data == nullptr) return view;
@@ -26,13 +14,6 @@ ScoreView score_view(const heed_scores& given, const char* what) {
   std::copy_n(given.sizes, 4, view.sizes.begin());
   std::copy_n(given.strides, 4, view.strides.begin());
   return view;
-}
-
-template <class T>
-std::span<const T> array(const T* data, std::size_t count, const char* what) {
-  if (data == nullptr && count != 0)
-    throw Error(std::string(what) + " is NULL but its count is " + std::to_string(count));
-  return {data, data == nullptr ? 0 : count};
 }
 
 std::optional<Causal> causal_from(heed_causal given) {
@@ -52,6 +33,18 @@ heed_status report(heed_status status, const char* text) noexcept {
   std::memcpy(last_error, text, length);
   last_error[length] = '\0';
   return status;
+}
+
+DType dtype_from(heed_dtype given, const char* what) {
+  switch (given) {
+    case HEED_F32: return DType::f32;
+    case HEED_F16: return DType::f16;
+    case HEED_BF16: return DType::bf16;
+    case HEED_F64: return DType::f64;
+    case HEED_BOOL: return DType::boolean;
+  }
+  throw Error(std::string(what) + ": dtype " + std::to_string(static_cast<int>(given)) +
+              " is none of HEED_F32, HEED_F16, HEED_BF16, HEED_F64, HEED_BOOL");
 }
 
 TensorView tensor(const heed_tensor* given, const char* what) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -54,6 +55,15 @@ T versioned(const T* given, const char* what) {
     std::memcpy(&known, given, std::min(sizeof(T), given->struct_size));
   }
   return known;
+}
+
+DType dtype_from(heed_dtype given, const char* what);
+// The pointer and its count; throws if only the pointer is missing.
+template <class T>
+std::span<const T> array(const T* data, std::size_t count, const char* what) {
+  if (data == nullptr && count != 0)
+    throw Error(std::string(what) + " is NULL but its count is " + std::to_string(count));
+  return {data, data == nullptr ? 0 : count};
 }
 
 TensorView tensor(const heed_tensor* given, const char* what);

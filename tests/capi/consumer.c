@@ -101,6 +101,71 @@ static void selfish_attention_reproduces_the_notes(void) {
   CHECK(heed_selfish_attention(NULL, query, out, 1, 4, 3, 1) == HEED_INVALID);
 }
 
+/* With identity weights the layer is the attention of its input. */
+static void a_layer_projects_attends_and_projects(void) {
+  const float eye[] = {1, 0, 0, 1}, bias[] = {10, 20};
+  float out[6], alone[6], biased[6];
+  heed_layer_config config = {.struct_size = sizeof config, .d_model = 2, .query_heads = 1};
+  config.w_q = config.w_k = config.w_o = heed_in_out(eye, HEED_F32, 2, 2);
+  config.w_v = heed_out_in(eye, HEED_F32, 2, 2);
+  heed_layer* layer = NULL;
+  CHECK(heed_layer_create(&config, &layer) == HEED_OK);
+  size_t count = 0;
+  CHECK(heed_layer_parameter_count(layer, &count) == HEED_OK && count == 16);
+  heed_sequence x = heed_bnd(kQ, HEED_F32, 1, 3, 2), z = heed_bnd(kK, HEED_F32, 1, 3, 2);
+  heed_sequence o = heed_bnd(out, HEED_F32, 1, 3, 2);
+  heed_tensor q = matrix(kQ, 3), k = matrix(kK, 3), same = matrix(alone, 3);
+  heed_options causal = HEED_OPTIONS_INIT;
+  causal.causal = HEED_CAUSAL_UPPER_LEFT;
+  CHECK(heed_layer_self_attention(layer, &x, &o, &causal) == HEED_OK);
+  CHECK(heed_attention(&q, &q, &q, &same, NULL, &causal) == HEED_OK);
+  CHECK(close_to(out, alone, 6));
+  CHECK(heed_layer_cross_attention(layer, &x, &z, &o, NULL) == HEED_OK);
+  CHECK(heed_attention(&q, &k, &k, &same, NULL, NULL) == HEED_OK);
+  CHECK(close_to(out, alone, 6));
+  heed_layer_free(layer);
+  heed_layer_free(NULL);
+
+  config.b_o = (heed_vector){bias, HEED_F32, 2};
+  CHECK(heed_layer_create(&config, &layer) == HEED_OK);
+  o.data = biased;
+  CHECK(heed_layer_cross_attention(layer, &x, &z, &o, NULL) == HEED_OK);
+  for (int i = 0; i < 6; ++i) CHECK(fabsf(biased[i] - out[i] - bias[i % 2]) <= 1e-5f);
+  x.dim = 3;
+  CHECK(heed_layer_self_attention(layer, &x, &o, NULL) == HEED_INVALID);
+  CHECK(strstr(heed_last_error(), "3") && strstr(heed_last_error(), "2"));
+  heed_layer_free(layer);
+
+  config.w_k = heed_in_out(eye, HEED_F32, 4, 1);
+  CHECK(heed_layer_create(&config, &layer) == HEED_INVALID);
+  CHECK(strstr(heed_last_error(), "4") && strstr(heed_last_error(), "2"));
+}
+
+/* At position 0 RoPE turns nothing; a norm of ones leaves rows of root-mean-square 1 as they are.
+ */
+static void a_layer_turns_and_norms_its_heads(void) {
+  const float eye[] = {1, 0, 0, 1}, token[] = {1, -1};
+  float out[2];
+  heed_rotary rotary = {.struct_size = sizeof rotary, .base = 10000, .scaling = 1};
+  heed_qk_norm norm = {.struct_size = sizeof norm, .epsilon = 1e-6};
+  heed_layer_config config = {.struct_size = sizeof config, .d_model = 2, .query_heads = 1};
+  config.w_q = config.w_k = config.w_v = config.w_o = heed_in_out(eye, HEED_F32, 2, 2);
+  config.rotary = &rotary;
+  config.qk_norm = &norm;
+  heed_layer* layer = NULL;
+  CHECK(heed_layer_create(&config, &layer) == HEED_OK);
+  heed_sequence x = heed_bnd(token, HEED_F32, 1, 1, 2), o = heed_bnd(out, HEED_F32, 1, 1, 2);
+  CHECK(heed_layer_self_attention(layer, &x, &o, NULL) == HEED_OK);
+  CHECK(close_to(out, token, 2));
+  heed_layer_free(layer);
+  rotary.base = -1;
+  CHECK(heed_layer_create(&config, &layer) == HEED_INVALID);
+  CHECK(strstr(heed_last_error(), "-1"));
+  rotary.struct_size = 0;
+  CHECK(heed_layer_create(&config, &layer) == HEED_INVALID);
+  CHECK(strstr(heed_last_error(), "heed_rotary"));
+}
+
 static void errors_name_both_values(void) {
   float out[6];
   heed_tensor q = heed_bhnd(kQ, HEED_F32, 1, 1, 3, 2), k = heed_bhnd(kK, HEED_F32, 1, 1, 2, 3);
@@ -154,6 +219,8 @@ int main(void) {
   a_score_mod_is_called_with_its_user_data();
   halves_merge_into_the_whole();
   selfish_attention_reproduces_the_notes();
+  a_layer_projects_attends_and_projects();
+  a_layer_turns_and_norms_its_heads();
   errors_name_both_values();
   an_older_and_shorter_options_struct_is_accepted();
   a_run_can_be_cancelled();
