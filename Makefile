@@ -9,7 +9,7 @@ WERROR := $(if $(CI),-DHEED_WERROR=ON)
 PYTHON := -DHEED_BUILD_PYTHON=ON $(if $(wildcard /usr/bin/python3),-DPython3_EXECUTABLE=/usr/bin/python3)
 COVERAGE_SKIP := Install|Kernel|Web|Docs
 
-.PHONY: help build run test lint format install asan tsan coverage fuzz bench bench-peers clean
+.PHONY: help build run test lint format install asan tsan coverage fuzz bench bench-peers wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -78,6 +78,11 @@ bench-peers: packages-build packages-peers  ## heed beside ONNX Runtime, PyTorch
 	@cmake --build build-bench -j $(JOBS) --target heed_bench_worker
 	@python3 bench/peers/run.py --worker build-bench/bench/peers/heed_bench_worker --python build-peers/venv/bin/python \
 		--scratch build-peers --results build-peers/results.json --docs docs/performance.md $(PEERS)
+	@build-peers/venv/bin/python -m pip install --quiet --disable-pip-version-check . && \
+		build-peers/venv/bin/python bench/python/torch_swap.py
+
+wheel: packages-build packages-wheel  ## a Python wheel in build-wheel/dist, tested in an empty environment; needs PyPI
+	@tools/make_wheel.sh build-wheel
 
 clean:  ## removes every build folder
 	rm -rf build build-*

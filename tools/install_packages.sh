@@ -16,6 +16,7 @@ packages_of() {
     coverage) echo gcovr ;;
     tex)   echo texlive-latex-base texlive-latex-recommended texlive-latex-extra poppler-utils ;;
     bench) echo libbenchmark-dev ;;
+    wheel) echo python3 python3-dev python3-venv ;;
     peers) echo libeigen3-dev libopenblas-dev python3 python3-venv ;;
     *) echo "install_packages.sh: no group '$1'" >&2; exit 2 ;;
   esac

@@ -11,10 +11,13 @@ array([[0.599, 2.   ],
 """
 from heed import _core
 from heed._attention import attention, merge_states, plan, selfish_attention
+from heed._cache import KVCache
 from heed._core import __version__, current_target, supported_targets
-from heed._explain import Report, Trace, check, explain
+from heed._explain import Node, Report, Trace, check, explain
+from heed._layer import MultiHeadAttention, QkNorm, Rotary
 
 __all__ = [
-    "Report", "Trace", "__version__", "attention", "check", "current_target", "explain",
-    "merge_states", "plan", "selfish_attention", "supported_targets",
+    "KVCache", "MultiHeadAttention", "Node", "QkNorm", "Report", "Rotary", "Trace", "__version__",
+    "attention", "check", "current_target", "explain", "merge_states", "plan", "selfish_attention",
+    "supported_targets",
 ]

@@ -155,9 +155,7 @@ Array contiguous_copy(const Array& array, std::string_view name) {
 
 template <class View>
 View tensor_of(const Array& array, std::string_view name) {
-  if (array.ndim < 2 || array.ndim > 4)
-    throw py::value_error(join(name, " has shape ") + shape_text(array) +
-                          ", expected 2 to 4 axes: (..., tokens, dim)");
+  require_rank(array, 2, 4, name, "2 to 4 axes: (..., tokens, dim)");
   View view;
   view.data = array.data;
   view.dtype = array.dtype;
@@ -179,9 +177,7 @@ View tensor_of(const Array& array, std::string_view name) {
 
 template <class View>
 View ragged_of(const Array& array, std::string_view name) {
-  if (array.ndim != 3)
-    throw py::value_error(join(name, " has shape ") + shape_text(array) +
-                          ", expected (tokens, heads, dim) in a ragged batch");
+  require_rank(array, 3, 3, name, "(tokens, heads, dim) in a ragged batch");
   View view;
   view.data = array.data;
   view.dtype = array.dtype;
@@ -194,21 +190,18 @@ View ragged_of(const Array& array, std::string_view name) {
   return view;
 }
 
-void require_output(const Array& array, std::string_view name) {
-  if (!array.writable) throw py::value_error(join(name, " is read-only"));
-  if (!last_axis_contiguous(array))
-    throw py::value_error(join(name, ": the last axis must be contiguous"));
-}
-
+// `kinds` are NumPy's letters of the element types that are taken.
 template <class T>
-std::vector<T> vector_of(const py::object& object, std::string_view name, const char* kind) {
-  const auto array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(object);
-  if (!array) {
+std::vector<T> vector_of(const py::object& object, std::string_view name, std::string_view kinds,
+                         const char* expected) {
+  const auto given = py::array::ensure(object);
+  if (!given || (given.size() != 0 && kinds.find(given.dtype().kind()) == kinds.npos)) {
     PyErr_Clear();
-    throw py::type_error(join(name, ": expected a list of ") + kind);
+    throw py::type_error(join(name, ": expected a list of ") + expected);
   }
-  if (array.ndim() != 1)
-    throw py::value_error(join(name, " has ") + std::to_string(array.ndim()) + " axes, expected 1");
+  if (given.ndim() != 1)
+    throw py::value_error(join(name, " has ") + std::to_string(given.ndim()) + " axes, expected 1");
+  const auto array = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(given);
   return std::vector<T>(array.data(), array.data() + array.size());
 }
 
@@ -224,9 +217,26 @@ Array as_array(const py::object& object, std::string_view name) {
                        py::str(py::type::of(object).attr("__name__")).cast<std::string>());
 }
 
-ConstTensorView input_tensor(Array& array, std::string_view name) {
+Array& with_contiguous_rows(Array& array, std::string_view name) {
   if (!last_axis_contiguous(array)) array = contiguous_copy(array, name);
-  return tensor_of<ConstTensorView>(array, name);
+  return array;
+}
+
+void require_output(const Array& array, std::string_view name) {
+  if (!array.writable) throw py::value_error(join(name, " is read-only"));
+  if (!last_axis_contiguous(array))
+    throw py::value_error(join(name, ": the last axis must be contiguous"));
+}
+
+void require_rank(const Array& array, std::size_t least, std::size_t most, std::string_view name,
+                  std::string_view expected) {
+  if (array.ndim < least || array.ndim > most)
+    throw py::value_error(join(name, " has shape ") + shape_text(array) +
+                          join(", expected ", expected));
+}
+
+ConstTensorView input_tensor(Array& array, std::string_view name) {
+  return tensor_of<ConstTensorView>(with_contiguous_rows(array, name), name);
 }
 
 TensorView output_tensor(const Array& array, std::string_view name) {
@@ -235,8 +245,7 @@ TensorView output_tensor(const Array& array, std::string_view name) {
 }
 
 ConstTensorView ragged_tensor(Array& array, std::string_view name) {
-  if (!last_axis_contiguous(array)) array = contiguous_copy(array, name);
-  return ragged_of<ConstTensorView>(array, name);
+  return ragged_of<ConstTensorView>(with_contiguous_rows(array, name), name);
 }
 
 TensorView ragged_output(const Array& array, std::string_view name) {
@@ -245,9 +254,7 @@ TensorView ragged_output(const Array& array, std::string_view name) {
 }
 
 ScoreView score_view(const Array& array, std::string_view name) {
-  if (array.ndim > 4)
-    throw py::value_error(join(name, " has shape ") + shape_text(array) +
-                          ", expected at most (batch, heads, queries, keys)");
+  require_rank(array, 0, 4, name, "at most (batch, heads, queries, keys)");
   ScoreView view;
   view.data = array.data;
   view.dtype = array.dtype;
@@ -273,11 +280,11 @@ py::array new_array(DType dtype, std::span<const std::size_t> shape) {
 }
 
 std::vector<std::int64_t> integers(const py::object& object, std::string_view name) {
-  return vector_of<std::int64_t>(object, name, "integers");
+  return vector_of<std::int64_t>(object, name, "iu", "integers");
 }
 
 std::vector<float> floats(const py::object& object, std::string_view name) {
-  return vector_of<float>(object, name, "numbers");
+  return vector_of<float>(object, name, "fiu", "numbers");
 }
 
 }  // namespace heed::python

@@ -45,6 +45,13 @@ TensorView output_tensor(const Array& array, std::string_view name);
 ConstTensorView ragged_tensor(Array& array, std::string_view name);
 TensorView ragged_output(const Array& array, std::string_view name);
 
+// The array itself, or a copy in its place whose last axis is contiguous.
+Array& with_contiguous_rows(Array& array, std::string_view name);
+// ValueError unless `array` can be written row by row.
+void require_output(const Array& array, std::string_view name);
+// ValueError, saying what was `expected`, unless it has `least` to `most` axes.
+void require_rank(const Array& array, std::size_t least, std::size_t most, std::string_view name,
+                  std::string_view expected);
 // ValueError or TypeError, with both, unless the array has this element type and shape.
 void require_same(const Array& array, DType dtype, std::span<const std::size_t> shape,
                   std::string_view name);

@@ -16,4 +16,5 @@ PYBIND11_MODULE(_core, m) {
   });
   heed::python::bind_attention(m);
   heed::python::bind_explain(m);
+  heed::python::bind_layer(m);
 }

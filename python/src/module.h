@@ -8,5 +8,6 @@ namespace heed::python {
 
 void bind_attention(pybind11::module_& m);
 void bind_explain(pybind11::module_& m);
+void bind_layer(pybind11::module_& m);
 
 }  // namespace heed::python

@@ -86,7 +86,7 @@ void Options::take_positions(const Keywords& keywords) {
   const auto window = py::reinterpret_borrow<py::sequence>(keywords.window);
   attention.window_left = integer(window[0], "window[0]");
   attention.window_right = integer(window[1], "window[1]");
-  if (PyIndex_Check(keywords.query_offset.ptr()) != 0)
+  if (is_integer(keywords.query_offset))
     attention.query_offset = integer(keywords.query_offset, "query_offset");
   else
     take(keywords.query_offset, query_offsets_, attention.query_offsets, integers, "query_offset");

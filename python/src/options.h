@@ -20,6 +20,11 @@ struct Keywords {
       kv_lengths, alibi_slopes, sinks, cu_seqlens_q, cu_seqlens_k, score_mod, threads;
 };
 
+// A whole number, of Python's or NumPy's; an array is none, even of one element.
+inline bool is_integer(const py::object& object) {
+  return PyIndex_Check(object.ptr()) != 0 && PySequence_Check(object.ptr()) == 0;
+}
+
 // Stays where it is: the options point into it. Made and destroyed with the GIL held; the run
 // itself goes on without.
 class Options {
