@@ -116,6 +116,9 @@ nlohmann::ordered_json json_result(const Result& result) {
 }
 
 std::string describe(const Shape& shape) {
+  if (shape.kind == bench::Kind::layer)
+    return fmt::format("multi-head layer of {}, {} heads, {} tokens", model_dim(shape),
+                       shape.query_heads, shape.n_q);
   std::string text = fmt::format("{} x {} heads", shape.batch, shape.query_heads);
   if (shape.kind == bench::Kind::selfish) {
     return fmt::format("selfish attention, batch {}, {} keys of {}", shape.batch, shape.n_k,
@@ -143,8 +146,8 @@ std::string bench_table(const Report& report) {
   for (const Result& result : report.results) text += result_line(result);
   return text +
          "\nrate      useful work: 4 n_q n_k d flops per head, half for causal;\n"
-         "          D and S: K and V (S: the keys) once\n"
-         "of limit  P: of the multiply-adds; D and S: of plainly reading as many bytes\n"
+         "          L: and 8 n d_model^2; D and S: K and V (S: the keys) once\n"
+         "of limit  P and L: of the multiply-adds; D and S: of plainly reading as many bytes\n"
          "must      what one thread has to reach\n"
          "times     as fast as with one thread\n"
          "error     largest error on sampled rows over that of plain float; allowed: 2\n"

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "bench/harness/inputs.h"
 #include "heed/attention.h"
+#include "heed/layer.h"
 
 namespace heed::bench {
 
@@ -16,13 +18,14 @@ class HeedRun {
   void run();
 
   ConstTensorView output() const { return output_; }
-  std::size_t workspace_bytes() const { return plan_.info().workspace_bytes; }
+  std::size_t workspace_bytes() const;
 
  private:
   Problem problem_;
   std::size_t threads_;
   TensorView output_;
-  Plan plan_;
+  std::optional<Plan> plan_;  // one of the two
+  std::optional<LayerPlan> layer_plan_;
 };
 
 }  // namespace heed::bench

@@ -1,6 +1,7 @@
 #include "bench/harness/inputs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "heed/error.h"
 
@@ -45,9 +46,10 @@ std::size_t kv_size(const Shape& shape) {
 }
 
 // The view of a shape's queries, keys, values or output: ragged ones are token by token, as
-// batches without padding are made; the others head by head.
+// batches without padding are made, and so are those of a layer; the others head by head.
 template <class T>
 auto view_of(const Shape& shape, T* data, std::size_t heads, std::size_t tokens) {
+  if (shape.kind == Kind::layer) return bnhd(data, shape.batch, tokens, heads, shape.head_dim);
   return shape.shortest == 0 ? bhnd(data, shape.batch, heads, tokens, shape.head_dim)
                              : bnhd(data, std::size_t{1}, tokens, heads, shape.head_dim);
 }
@@ -57,6 +59,10 @@ auto view_of(const Shape& shape, T* data, std::size_t heads, std::size_t tokens)
 AttentionOptions Problem::options() const {
   AttentionOptions options;
   if (shape.kind == Kind::selfish) options.scale = 1.0f;
+  // Weights of deviation 1 make queries and keys of deviation sqrt(d_model); scores shall have 1.
+  if (shape.kind == Kind::layer)
+    options.scale = 1 / (std::sqrt(static_cast<double>(shape.head_dim)) *
+                         static_cast<double>(model_dim(shape)));
   if (shape.causal) options.causal = Causal::upper_left;
   options.bias = bias;
   options.cu_seqlens_q = cu_seqlens;
@@ -96,6 +102,11 @@ Problem Inputs::problem(const Shape& shape) const {
   problem.q = view_of(shape, queries_.data(), shape.query_heads, query_tokens(shape));
   const auto bind = [&](const auto* kv) {
     const std::size_t values_at = shape.kind == Kind::selfish ? 0 : kv_size(shape) / 2;
+    if (shape.kind == Kind::layer) {
+      problem.k = bhnd(kv, 1, 2, model_dim(shape), model_dim(shape));
+      problem.v = bhnd(kv + values_at, 1, 2, model_dim(shape), model_dim(shape));
+      return;
+    }
     problem.k = view_of(shape, kv, shape.kv_heads, key_tokens(shape));
     problem.v = view_of(shape, kv + values_at, shape.kv_heads, key_tokens(shape));
   };

@@ -19,6 +19,8 @@
 namespace heed::bench {
 
 // One shape with its tensors; out is given where it is run. Lives as long as its Inputs.
+// Of a layer, q is the input x [batch, heads, tokens, head_dim] token by token, k holds W_Q and W_K
+// and v holds W_V and W_O, each [in, out]: [1, 2, d_model, d_model].
 struct Problem {
   Shape shape;
   ConstTensorView q, k, v;

@@ -58,6 +58,36 @@ RowProblem row_problem(const Problem& problem, std::size_t batch, std::size_t he
 }  // namespace
 
 Oracle::Oracle(const Problem& problem) {
+  problem.shape.kind == Kind::layer ? add_layer_rows(problem) : add_rows(problem);
+}
+
+// Every so many tokens of the first batch row are the queries, all of them the context.
+void Oracle::add_layer_rows(const Problem& problem) {
+  constexpr std::size_t kTokens = 8;
+  const Shape& shape = problem.shape;
+  const std::size_t d = model_dim(shape), heads = shape.query_heads;
+  const auto* w_q = static_cast<const float*>(problem.k.data);
+  const auto* w_v = static_cast<const float*>(problem.v.data);
+  const reference::Weights weights = {.w_q = bnhd(w_q, 1, d, heads, shape.head_dim),
+                                      .w_k = bnhd(w_q + d * d, 1, d, heads, shape.head_dim),
+                                      .w_v = bnhd(w_v, 1, d, heads, shape.head_dim),
+                                      .w_o = bhnd(w_v + d * d, 1, 1, d, d)};
+  const ConstTensorView x = bhnd(static_cast<const float*>(problem.q.data), 1, 1, shape.n_q, d);
+  const std::size_t step = std::max<std::size_t>(1, shape.n_q / kTokens);
+  ConstTensorView queries = x;
+  queries.tokens = shape.n_q / step;
+  queries.token_stride *= static_cast<std::ptrdiff_t>(step);
+  const auto truth = reference::multi_head<double>(queries, x, weights, problem.options()).y;
+  const auto plain = reference::multi_head<float>(queries, x, weights, problem.options()).y;
+  for (std::size_t n = 0; n < truth.values.size(); ++n)
+    plain_error_ = std::max(plain_error_, std::abs(double{plain.values[n]} - truth.values[n]));
+  for (std::size_t i = 0; i < queries.tokens; ++i) {
+    const auto row = truth.values.begin() + static_cast<std::ptrdiff_t>(i * d);
+    rows_.push_back({0, 0, i * step, {row, row + static_cast<std::ptrdiff_t>(d)}});
+  }
+}
+
+void Oracle::add_rows(const Problem& problem) {
   const Shape& shape = problem.shape;
   const std::size_t count = sampled_rows(shape);
   for (std::size_t n = 0; n < count; ++n) {

@@ -26,8 +26,10 @@ class Oracle {
  private:
   struct Row {
     std::size_t batch, head, token;  // in the tensors
-    std::vector<double> truth;       // [d_v]
+    std::vector<double> truth;       // [d_v]; of a layer, all heads: [d_model]
   };
+  void add_rows(const Problem& problem);
+  void add_layer_rows(const Problem& problem);
   std::vector<Row> rows_;
   double plain_error_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bench/harness/heed_run.h"
 #include "heed/reference.h"
 
 namespace heed::bench {
@@ -80,6 +81,28 @@ TEST(BenchOracle, AWrongOrMissingNumberIsSeen) {
   answer = plain_answer(problem);
   answer.back() = std::numeric_limits<float>::quiet_NaN();  // and so is the last
   EXPECT_TRUE(std::isinf(oracle.check(output_view(problem, answer.data())).vs_plain()));
+}
+
+// A layer is checked over all of its heads at once.
+TEST(BenchOracle, OfALayerSeesAWrongNumberInAnyHead) {
+  const Shape shape{.name = "layer",
+                    .kind = Kind::layer,
+                    .batch = 1,
+                    .query_heads = 4,
+                    .kv_heads = 4,
+                    .n_q = 24,
+                    .n_k = 24,
+                    .head_dim = 16};
+  const Inputs inputs(std::vector{shape});
+  const Problem problem = inputs.problem(shape);
+  const Oracle oracle(problem);
+  std::vector<float> answer(output_size(shape));
+  HeedRun heed(problem, 1, answer.data());
+  heed.run();
+  EXPECT_GT(oracle.check(heed.output()).plain_error, 0);
+  EXPECT_LE(oracle.check(heed.output()).vs_plain(), 2.0);
+  answer[63] += 0.25f;  // the last number of the first token
+  EXPECT_NEAR(oracle.check(heed.output()).error, 0.25, 1e-3);
 }
 
 }  // namespace

@@ -65,6 +65,13 @@ constexpr Shape selfish(std::string_view name, std::size_t batch, std::size_t to
           .target = target};
 }
 
+constexpr Shape layer(std::string_view name, std::size_t heads, std::size_t tokens,
+                      std::size_t head_dim, Target target) {
+  Shape shape = prefill(name, 1, heads, heads, tokens, head_dim, target);
+  shape.kind = Kind::layer;
+  return shape;
+}
+
 constexpr Target kFull{0.86, 0.92}, kDecode{0.85, 0.97}, kDecodeHalf{0.75, 0.92};
 
 constexpr std::array kShapes = {
@@ -86,6 +93,8 @@ constexpr std::array kShapes = {
     decode("D3", 8, 4096, DType::f16, kDecodeHalf),
     decode("D3", 8, 4096, DType::bf16, kDecodeHalf),
     selfish("S1", 1024, 512, 64, {0.85, 0.97}),
+    layer("L1", 8, 512, 64, {0.86, 0}),
+    layer("L5", 8, 5, 64, {}),
 };
 
 bool names(std::string_view name, const Shape& shape) {
@@ -150,6 +159,10 @@ std::size_t key_tokens(const Shape& shape) {
   return shape.shortest == 0 ? shape.n_k : query_tokens(shape);
 }
 
+std::size_t model_dim(const Shape& shape) {
+  return shape.query_heads * shape.head_dim;
+}
+
 double useful_flops(const Shape& shape) {
   double pairs = 0;
   if (shape.shortest == 0) {
@@ -158,11 +171,15 @@ double useful_flops(const Shape& shape) {
   } else {
     for (const std::size_t n : sequence_lengths(shape)) pairs += static_cast<double>(n * n);
   }
-  return 4.0 * pairs * static_cast<double>(shape.query_heads * shape.head_dim) *
-         (shape.causal ? 0.5 : 1.0);
+  const double d = static_cast<double>(model_dim(shape));
+  const double products =
+      shape.kind == Kind::layer ? 8.0 * static_cast<double>(shape.batch * shape.n_q) * d * d : 0.0;
+  return products + 4.0 * pairs * d * (shape.causal ? 0.5 : 1.0);
 }
 
 double kv_bytes(const Shape& shape) {
+  if (shape.kind == Kind::layer)
+    return static_cast<double>(4 * model_dim(shape) * model_dim(shape) * size_of(shape.kv_dtype));
   const std::size_t batch = shape.shortest == 0 ? shape.batch : 1;
   const std::size_t tensors = shape.kind == Kind::selfish ? 1 : 2;
   return static_cast<double>(tensors * batch * shape.kv_heads * key_tokens(shape) * shape.head_dim *
@@ -170,7 +187,7 @@ double kv_bytes(const Shape& shape) {
 }
 
 bool bound_by_memory(const Shape& shape) {
-  return shape.kind != Kind::prefill;
+  return shape.kind == Kind::decode || shape.kind == Kind::selfish;
 }
 
 }  // namespace heed::bench

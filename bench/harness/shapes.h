@@ -17,6 +17,7 @@ enum class Kind : std::uint8_t {
   prefill,  // many queries: bound by multiply-adds
   decode,   // one query per head: bound by reading K and V
   selfish,  // one query per batch row, keys are the values: bound by reading the keys
+  layer,    // a multi-head layer of query_heads * head_dim: its projections and its attention
 };
 
 // What a shape has to reach, and what is aimed for, with one thread, as fractions of its limit.
@@ -55,10 +56,14 @@ std::vector<std::size_t> sequence_lengths(const Shape& shape);
 std::size_t query_tokens(const Shape& shape);  // per batch row; all of them where it is ragged
 std::size_t key_tokens(const Shape& shape);
 
-// Useful arithmetic only: 4 n_q n_k d for each query head, half of it for causal.
+// Of a layer, d_model: what one token of its input and of its output has.
+std::size_t model_dim(const Shape& shape);
+
+// Useful arithmetic only: 4 n_q n_k d for each query head, half of it for causal; for a layer also
+// 8 n d_model^2 for its four products.
 double useful_flops(const Shape& shape);
 
-// Keys and values (the keys alone where they are the values), each once.
+// Keys and values (the keys alone where they are the values; the weights of a layer), each once.
 double kv_bytes(const Shape& shape);
 
 // Whether the limit is the bandwidth of reading kv_bytes, rather than the multiply-add peak.

@@ -27,7 +27,7 @@ Shape shape(const std::string& name) {
 TEST(BenchShapes, EveryLabelIsUsedOnce) {
   std::set<std::string> seen;
   for (const Shape& s : all_shapes()) EXPECT_TRUE(seen.insert(label_of(s)).second) << label_of(s);
-  EXPECT_EQ(seen.size(), 18u);  // P1 P2 P2c P3c P4c P5 P6 P7, three D in three types, S1
+  EXPECT_EQ(seen.size(), 20u);  // P1 P2 P2c P3c P4c P5 P6 P7, three D in three types, S1, L1 L5
 }
 
 TEST(BenchShapes, ANameSelectsEveryTypeAndALabelOne) {
@@ -43,7 +43,7 @@ TEST(BenchShapes, AnUnknownNameIsRefusedWithTheKnownOnes) {
     FAIL() << "no error";
   } catch (const Error& e) {
     EXPECT_THAT(e.what(), HasSubstr("'P9'"));
-    EXPECT_THAT(e.what(), HasSubstr("P1, P2, P2c, P3c, P4c, P5, P6, P7, D1, D2, D3, S1"));
+    EXPECT_THAT(e.what(), HasSubstr("P1, P2, P2c, P3c, P4c, P5, P6, P7, D1, D2, D3, S1, L1, L5"));
   }
   EXPECT_THROW(labels({""}), Error);
   EXPECT_THROW(labels({"p1"}), Error);
@@ -57,6 +57,8 @@ TEST(BenchShapes, UsefulWorkIsCountedByHand) {
   EXPECT_EQ(kv_bytes(shape("D1-f32")), 2.0 * 8 * 4096 * 128 * 4);
   EXPECT_EQ(kv_bytes(shape("D3-bf16")), 2.0 * 8 * 8 * 4096 * 128 * 2);
   EXPECT_EQ(kv_bytes(shape("S1")), 1024.0 * 512 * 64 * 4);
+  EXPECT_EQ(useful_flops(shape("L1")), 8.0 * 512 * 512 * 512 + useful_flops(shape("P1")));
+  EXPECT_EQ(kv_bytes(shape("L5")), 4.0 * 1048576);
 }
 
 TEST(BenchShapes, RaggedLengthsReachFromShortestToLongest) {

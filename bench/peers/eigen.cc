@@ -34,6 +34,13 @@ void compute(const Piece& p, float* scores) {
   o.noalias() = s * v;
 }
 
+void multiply(const Product& p) {
+  const Input a(p.a, index(p.rows), index(p.in), Eigen::OuterStride<>(index(p.a_stride)));
+  const Input w(p.w, index(p.in), index(p.columns), Eigen::OuterStride<>(index(p.w_stride)));
+  Output c(p.c, index(p.rows), index(p.columns), Eigen::OuterStride<>(index(p.c_stride)));
+  c.noalias() = a * w;
+}
+
 }  // namespace
 
 Competitor eigen_competitor() {
@@ -45,8 +52,10 @@ Competitor eigen_competitor() {
                        std::to_string(EIGEN_MAJOR_VERSION) + "." +
                        std::to_string(EIGEN_MINOR_VERSION);
               },
-          .make = [](const Problem& problem, std::size_t threads,
-                     float* output) { return make_three_step(problem, threads, output, compute); }};
+          .make =
+              [](const Problem& problem, std::size_t threads, float* output) {
+                return make_three_step(problem, threads, output, compute, multiply);
+              }};
 }
 
 }  // namespace heed::bench

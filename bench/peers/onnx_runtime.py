@@ -1,10 +1,11 @@
-"""ONNX Runtime on its CPU provider: MultiHeadAttention, GroupQueryAttention and Attention."""
+"""ONNX Runtime on its CPU provider: MultiHeadAttention, GroupQueryAttention and Attention; a layer by
+its MatMul around MultiHeadAttention, or by the contributed Attention that has the projections too."""
 import sys
 
 import numpy as np
 import onnx
 import onnxruntime as ort
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import worker
 
@@ -18,12 +19,18 @@ CONTRIB = "com.microsoft"
 def session(op, domain, inputs, outputs, attributes, threads):
     """A session over one node. inputs and outputs are (name, element type, rank); a name of "" is an
     input left out."""
-    values = [[helper.make_tensor_value_info(name, element, [None] * rank)
-               for name, element, rank in group if name] for group in (inputs, outputs)]
     node = helper.make_node(op, [i[0] for i in inputs], [o[0] for o in outputs], domain=domain,
                             **attributes)
+    return graph_session([node], inputs, outputs, threads)
+
+
+def graph_session(nodes, inputs, outputs, threads, constants=None):
+    """A session over nodes, with constants {name: array} that the runtime may pack as it likes."""
+    values = [[helper.make_tensor_value_info(name, element, [None] * rank)
+               for name, element, rank in group if name] for group in (inputs, outputs)]
+    initializers = [numpy_helper.from_array(x, name) for name, x in (constants or {}).items()]
     model = helper.make_model(
-        helper.make_graph([node], op, *values), ir_version=10,
+        helper.make_graph(nodes, "peer", *values, initializers), ir_version=10,
         opset_imports=[helper.make_opsetid("", 23), helper.make_opsetid(CONTRIB, 1)])
     onnx.checker.check_model(model)
     options = ort.SessionOptions()
@@ -168,9 +175,43 @@ def attention(problem, threads):
     return Runner(bound, arrange)
 
 
+def layer_runner(problem, nodes, constants, threads):
+    running = graph_session(nodes, [("x", TensorProto.FLOAT, 3)], [("o", TensorProto.FLOAT, 3)],
+                            threads, constants)
+    bound = Bound(running, {"x": problem.q}, {"o": np.zeros_like(problem.q)})
+    return Runner([bound], lambda outs: outs[0])
+
+
+def layer_of_products(problem, threads):
+    """One product for Q, K and V, the attention, one for W_O."""
+    w_qkv = np.concatenate([problem.k[0], problem.k[1], problem.v[0]], axis=1)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w_qkv"], ["qkv"]),
+        helper.make_node("Split", ["qkv"], ["q", "k", "v"], axis=2, num_outputs=3),
+        helper.make_node("MultiHeadAttention", ["q", "k", "v"], ["y"], domain=CONTRIB,
+                         num_heads=problem.query_heads, scale=problem.scale),
+        helper.make_node("MatMul", ["y", "w_o"], ["o"])]
+    return layer_runner(problem, nodes, {"w_qkv": w_qkv, "w_o": problem.v[1]}, threads)
+
+
+def layer_of_attention(problem, threads):
+    """The contributed Attention, which takes the weights of Q, K and V with a bias."""
+    w_qkv = np.concatenate([problem.k[0], problem.k[1], problem.v[0]], axis=1)
+    nodes = [
+        helper.make_node("Attention", ["x", "w_qkv", "b_qkv"], ["y"], domain=CONTRIB,
+                         num_heads=problem.query_heads, scale=problem.scale),
+        helper.make_node("MatMul", ["y", "w_o"], ["o"])]
+    zeros = np.zeros(w_qkv.shape[1], np.float32)
+    return layer_runner(problem, nodes,
+                        {"w_qkv": w_qkv, "b_qkv": zeros, "w_o": problem.v[1]}, threads)
+
+
 def variants(problem):
     if problem.dtype not in ELEMENTS:
         raise worker.Absent("has no bf16 on CPUs")
+    if problem.kind == "layer":
+        return {"MatMul, MultiHeadAttention": lambda threads: layer_of_products(problem, threads),
+                "Attention (com.microsoft)": lambda threads: layer_of_attention(problem, threads)}
     ways = {"Attention": attention}
     if problem.query_heads == problem.kv_heads and problem.dtype == "f32":
         ways["MultiHeadAttention"] = multi_head_attention

@@ -1,8 +1,9 @@
-"""PyTorch: torch.nn.functional.scaled_dot_product_attention."""
+"""PyTorch: torch.nn.functional.scaled_dot_product_attention, between linear layers for a layer."""
 import sys
 
 import numpy as np
 import torch
+from torch.nn.functional import linear
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 import worker
@@ -55,7 +56,34 @@ class Sdpa:
         return whole.float().numpy().reshape(self.shape)
 
 
+class Layer:
+    """One linear layer for Q, K and V, the attention, one for W_O."""
+
+    def __init__(self, problem, threads):
+        self.problem, self.threads = problem, threads
+        self.x = tensor(problem.q, torch.float32)
+        w_qkv = np.concatenate([problem.k[0], problem.k[1], problem.v[0]], axis=1)
+        self.w_qkv = tensor(np.ascontiguousarray(w_qkv.T), torch.float32)
+        self.w_o = tensor(np.ascontiguousarray(problem.v[1].T), torch.float32)
+
+    def run(self):
+        if torch.get_num_threads() != self.threads:
+            torch.set_num_threads(self.threads)
+        batch, tokens, width = self.x.shape
+        with torch.inference_mode():
+            qkv = linear(self.x, self.w_qkv).view(batch, tokens, 3, self.problem.query_heads, -1)
+            q, k, v = qkv.permute(2, 0, 3, 1, 4)
+            y = sdpa(q, k, v, scale=self.problem.scale)
+            self.output = linear(y.transpose(1, 2).reshape(batch, tokens, width), self.w_o)
+
+    def answer(self):
+        return self.output.numpy()
+
+
 def variants(problem):
+    if problem.kind == "layer":
+        return {"linear, scaled_dot_product_attention, linear":
+                lambda threads: Layer(problem, threads)}
     ways = {"scaled_dot_product_attention": lambda threads: Sdpa(problem, threads)}
     if problem.kind == "decode":
         ways["scaled_dot_product_attention, grouped"] = lambda threads: Sdpa(problem, threads, True)

@@ -40,6 +40,60 @@ class ThreeStep : public Peer {
   std::vector<AlignedVector<float>> scores_;  // one for each thread
 };
 
+// x W_Q, x W_K, x W_V; the pieces of every head; their outputs times W_O.
+class ThreeStepLayer : public Peer {
+ public:
+  ThreeStepLayer(const Problem& problem, std::size_t threads, float* output, ComputePiece compute,
+                 ComputeProduct multiply)
+      : problem_(problem), threads_(threads), output_(output), multiply_(multiply) {
+    const Shape& shape = problem.shape;
+    const std::size_t d = model_dim(shape), n = shape.n_q;
+    for (AlignedVector<float>* x : {&q_, &k_, &v_, &o_}) x->resize(n * d);
+    std::vector<Piece> pieces;
+    for (std::size_t h = 0; h < shape.query_heads; ++h) {
+      const std::size_t at = h * shape.head_dim;
+      Piece piece{
+          .q = q_.data() + at, .k = k_.data() + at, .v = v_.data() + at, .o = o_.data() + at};
+      piece.n_q = piece.n_k = n;
+      piece.d = shape.head_dim;
+      piece.q_stride = piece.kv_stride = piece.o_stride = d;
+      piece.scale = static_cast<float>(*problem.options().scale);
+      pieces.push_back(piece);
+    }
+    attention_ = std::make_unique<ThreeStep>(std::move(pieces), threads, compute);
+  }
+
+  void run() override {
+    const auto* x = static_cast<const float*>(problem_.q.data);
+    const auto* w_q = static_cast<const float*>(problem_.k.data);
+    const auto* w_v = static_cast<const float*>(problem_.v.data);
+    const std::size_t d = model_dim(problem_.shape);
+    multiply(x, w_q, q_.data());
+    multiply(x, w_q + d * d, k_.data());
+    multiply(x, w_v, v_.data());
+    attention_->run();
+    multiply(o_.data(), w_v + d * d, output_);
+  }
+
+ private:
+  void multiply(const float* a, const float* w, float* c) const {
+    const std::size_t d = model_dim(problem_.shape), columns = d / threads_;
+#pragma omp parallel for num_threads(static_cast <int>(threads_))
+    for (std::size_t part = 0; part < threads_; ++part) {
+      const std::size_t first = part * columns;
+      const std::size_t count = part + 1 == threads_ ? d - first : columns;
+      multiply_({a, w + first, c + first, problem_.shape.n_q, d, count, d, d, d});
+    }
+  }
+
+  const Problem& problem_;
+  std::size_t threads_;
+  float* output_;
+  ComputeProduct multiply_;
+  AlignedVector<float> q_, k_, v_, o_;
+  std::unique_ptr<ThreeStep> attention_;
+};
+
 }  // namespace
 
 std::vector<Piece> pieces_of(const Problem& problem, float* output) {
@@ -81,8 +135,10 @@ std::vector<Piece> pieces_of(const Problem& problem, float* output) {
 }
 
 std::unique_ptr<Peer> make_three_step(const Problem& problem, std::size_t threads, float* output,
-                                      ComputePiece compute) {
+                                      ComputePiece compute, ComputeProduct multiply) {
   if (problem.shape.kv_dtype != DType::f32) return nullptr;
+  if (problem.shape.kind == Kind::layer)
+    return std::make_unique<ThreeStepLayer>(problem, threads, output, compute, multiply);
   return std::make_unique<ThreeStep>(pieces_of(problem, output), threads, compute);
 }
 

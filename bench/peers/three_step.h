@@ -33,8 +33,19 @@ std::vector<Piece> pieces_of(const Problem& problem, float* output);
 // Computes one piece, with room for its n_q x n_k scores.
 using ComputePiece = void (*)(const Piece& piece, float* scores);
 
-// A peer that computes the pieces in parallel; null for keys that are not f32.
+// Columns [0, columns) of c = a w, all rows contiguous and `_stride` elements apart.
+struct Product {
+  const float* a = nullptr;  // [rows, in]
+  const float* w = nullptr;  // [in, columns]
+  float* c = nullptr;        // [rows, columns]
+  std::size_t rows = 0, in = 0, columns = 0;
+  std::size_t a_stride = 0, w_stride = 0, c_stride = 0;
+};
+using ComputeProduct = void (*)(const Product& product);
+
+// A peer that computes the pieces in parallel; null for keys that are not f32. Of a layer, the
+// projections are products too, their columns shared among the threads.
 std::unique_ptr<Peer> make_three_step(const Problem& problem, std::size_t threads, float* output,
-                                      ComputePiece compute);
+                                      ComputePiece compute, ComputeProduct multiply);
 
 }  // namespace heed::bench

@@ -36,6 +36,7 @@ Json json_of(const Shape& shape) {
           {"name", shape.name},
           {"kind", shape.kind == Kind::prefill  ? "prefill"
                    : shape.kind == Kind::decode ? "decode"
+                   : shape.kind == Kind::layer  ? "layer"
                                                 : "selfish"},
           {"batch", shape.batch},
           {"query_heads", shape.query_heads},

@@ -23,6 +23,7 @@ class Problem:
 
     q, k, v are [batch, heads, tokens, dim], or [tokens, heads, dim] where the batch is ragged;
     q is float32; k and v have the shape's type (bf16 as its 16 bits).
+    Of a layer, q is the input x [batch, tokens, d_model], k holds W_Q and W_K, v holds W_V and W_O.
     """
 
     def __init__(self, shape, folder):
@@ -30,7 +31,9 @@ class Problem:
         folder = pathlib.Path(folder)
         stored = NUMPY_TYPES[self.dtype]
         self.q = np.fromfile(folder / "q.bin", np.float32).reshape(self._dims(self.query_heads, self.n_q))
-        self.k = np.fromfile(folder / "k.bin", stored).reshape(self._dims(self.kv_heads, self.n_k))
+        width = self.query_heads * self.head_dim
+        kv_dims = (2, width, width) if self.kind == "layer" else self._dims(self.kv_heads, self.n_k)
+        self.k = np.fromfile(folder / "k.bin", stored).reshape(kv_dims)
         self.v = np.fromfile(folder / "v.bin", stored).reshape(self.k.shape)
         self.mask = None
         if self.bias:
@@ -38,8 +41,12 @@ class Problem:
                 1, self.query_heads, self.n_q, self.n_k)
         self.out = np.fromfile(folder / "out.bin", np.float32).reshape(self.q.shape)
         self.scale = 1.0 if self.kind == "selfish" else self.head_dim**-0.5
+        if self.kind == "layer":
+            self.scale /= width  # as heed's Problem::options says
 
     def _dims(self, heads, tokens):
+        if self.kind == "layer":
+            return self.batch, tokens, self.query_heads * self.head_dim
         if self.lengths:
             return sum(self.lengths), heads, self.head_dim
         return self.batch, heads, tokens, self.head_dim
