@@ -147,7 +147,7 @@ std::string bench_table(const Report& report) {
   return text +
          "\nrate      useful work: 4 n_q n_k d flops per head, half for causal;\n"
          "          L: and 8 n d_model^2; D and S: K and V (S: the keys) once\n"
-         "of limit  P and L: of the multiply-adds; D and S: of plainly reading as many bytes\n"
+         "of limit  P, L: of the multiply-adds; D, S: of plainly reading as many bytes\n"
          "must      what one thread has to reach\n"
          "times     as fast as with one thread\n"
          "error     largest error on sampled rows over that of plain float; allowed: 2\n"
