@@ -15,9 +15,10 @@ from heed._cache import KVCache
 from heed._core import __version__, current_target, supported_targets
 from heed._explain import Node, Report, Trace, check, explain
 from heed._layer import MultiHeadAttention, QkNorm, Rotary
+from heed._paged import PagedKVCache
 
 __all__ = [
-    "KVCache", "MultiHeadAttention", "Node", "QkNorm", "Report", "Rotary", "Trace", "__version__",
-    "attention", "check", "current_target", "explain", "merge_states", "plan", "selfish_attention",
-    "supported_targets",
+    "KVCache", "MultiHeadAttention", "Node", "PagedKVCache", "QkNorm", "Report", "Rotary", "Trace",
+    "__version__", "attention", "check", "current_target", "explain", "merge_states", "plan",
+    "selfish_attention", "supported_targets",
 ]

@@ -1,7 +1,7 @@
 """Keys and values kept from one step of decoding to the next."""
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
 import numpy as np
 
@@ -58,8 +58,8 @@ class KVCache:
 
     def append(self, key: Array, value: Array) -> None:
         """The next tokens: key (batch, kv_heads, n, key_dim) and value likewise."""
-        key, value = (_expect(given, like, name) for given, like, name in
-                      ((key, self._keys, "key"), (value, self._values, "value")))
+        key, value = (expect_shape(given, like.shape, 2, like.dtype, name) for given, like, name
+                      in ((key, self._keys, "key"), (value, self._values, "value")))
         if key.shape[2] != value.shape[2]:
             raise ValueError(f"key has {key.shape[2]} tokens but value has {value.shape[2]}")
         length = self._length + key.shape[2]
@@ -94,12 +94,14 @@ class KVCache:
                 f"{heads} heads, {self._keys.dtype}>")
 
 
-def _expect(given: Array, like: np.ndarray, name: str) -> np.ndarray:
-    """`given` as NumPy, which must be `like` but for the number of tokens."""
+def expect_shape(given: Array, shape: Tuple[int, ...], tokens: int, dtype: Any,
+                 name: str) -> np.ndarray:
+    """`given` as NumPy, which must have this dtype and shape but for the size of axis `tokens`."""
     array = np.asarray(given)
-    wanted = (*like.shape[:2], array.shape[2] if array.ndim == 4 else "n", like.shape[3])
-    if array.shape != wanted:
-        raise ValueError(f"{name} has shape {array.shape}, expected {wanted}")
-    if array.dtype != like.dtype:
-        raise TypeError(f"{name} is {array.dtype}, expected {like.dtype}")
+    if array.ndim != len(shape) or any(have != want for axis, (have, want) in
+                                       enumerate(zip(array.shape, shape)) if axis != tokens):
+        wanted = ", ".join("n" if axis == tokens else str(size) for axis, size in enumerate(shape))
+        raise ValueError(f"{name} has shape {array.shape}, expected ({wanted})")
+    if array.dtype != dtype:
+        raise TypeError(f"{name} is {array.dtype}, expected {dtype}")
     return array
