@@ -135,7 +135,6 @@ DecodeShape decode_shape(const Problem& problem, const KeyValues& kv, std::size_
   shape.scales = take(kv.k.dtype == DType::i8 ? tile : 0);
   shape.hidden = take(scores / sizeof(float) + 1);
   shape.scratch = take(std::max(tile, shape.o_stride));
-  shape.factor = take(shape.rows);
   checked_product("attention: workspace", {shape.rows, shape.o_stride + 2});
   for (std::size_t* state : {&shape.state, &shape.kept, &shape.whole})
     *state = take(shape.state_floats());

@@ -106,27 +106,35 @@ class Split {
     if (r < rows_) f(std::integral_constant<std::size_t, 1>(), r);
   }
 
-  // At most kBlockKeys rows from row j on that lie equally far apart.
+  // At most a block of rows from row j on that lie equally far apart.
   struct Piece {
     Rows rows;
     std::size_t count = 0;
   };
-  Piece PieceAt(const kernels::RowSource& source, std::size_t j, std::size_t end) const {
+  Piece PieceAt(const kernels::RowSource& source, std::size_t dim, std::size_t j,
+                std::size_t end) const {
     if (j >= end) return {};
-    const std::size_t count = source.run(j, std::min(kBlockKeys, end - j));
+    const std::size_t count = source.run(j, std::min(BlockRows(dim * sizeof(T)), end - j));
     return {{reinterpret_cast<const std::byte*>(source.row<T>(j)), source.row_bytes}, count};
+  }
+
+  Piece KeysAt(std::size_t j, std::size_t end) const {
+    return PieceAt(keys_, problem_.key_dim, j, end);
+  }
+  Piece ValuesAt(std::size_t j, std::size_t end) const {
+    return PieceAt(values_, problem_.value_dim, j, end);
   }
 
   // Calls f(piece, j, ahead) for the rows [keys.begin, keys.end) of a source, in pieces; `ahead`
   // fetches the piece that follows, which at the end is `then`.
   template <class F>
-  void ForPieces(const kernels::RowSource& source, KeyRange keys, Piece then,
-                 std::size_t ahead_bytes, F&& f) const {
-    Piece piece = PieceAt(source, keys.begin, keys.end);
+  void ForPieces(const kernels::RowSource& source, std::size_t dim, KeyRange keys, Piece then,
+                 F&& f) const {
+    Piece piece = PieceAt(source, dim, keys.begin, keys.end);
     for (std::size_t j = keys.begin; j < keys.end;) {
       const std::size_t following = j + piece.count;
-      const Piece next = following < keys.end ? PieceAt(source, following, keys.end) : then;
-      Prefetcher ahead(next.rows, ahead_bytes, next.count);
+      const Piece next = following < keys.end ? PieceAt(source, dim, following, keys.end) : then;
+      Prefetcher ahead(next.rows, dim * sizeof(T), next.count);
       f(piece, j - keys.begin, ahead);
       piece = next;
       j = following;
@@ -136,9 +144,8 @@ class Split {
   void AddTile(KeyRange keys) {
     const bool may_hide = MayHide(keys);
     if (may_hide) Keep();
-    float* factor = Space(shape_.factor);
-    Soften(keys, factor, [](std::size_t, const float*) {});
-    MixValues(keys, factor);
+    Soften(keys, [](std::size_t, const float*) {});
+    MixValues(keys);
     if (may_hide && !IsFinite()) {
       Restore();
       AddTileExactly(keys);
@@ -153,29 +160,36 @@ class Split {
     return keys.begin < last.begin || first.end < keys.end;
   }
 
-  // s[r, j] <- 2^(s - m) for all rows; factor[r] rescales what row r has accumulated so far.
+  // s[r, j] <- 2^(s - m) for all rows; o and l, which m may have outgrown, are rescaled.
   // look(r, s) is called with the scores before.
   template <class Look>
-  void Soften(KeyRange keys, float* factor, Look&& look) {
+  void Soften(KeyRange keys, Look&& look) {
     ScoreKeysOf(keys);
     if constexpr (std::is_same_v<T, std::int8_t>) ScaleColumns(keys_, keys);
     if (rules_.change_scores()) ChangeScoresOf(keys);
     const std::size_t cols = (keys.size() + kLanes - 1) / kLanes * kLanes;
-    for (std::size_t r = 0; r < shape_.rows; ++r) {
+    for (std::size_t r = 0; r < rows_; ++r) {
       float* s = Space(shape_.s) + r * stride_;
-      factor[r] = 0.0f;
-      if (r >= rows_) continue;
       QueryRow(r).HideOutside(keys.begin, cols, s);
       std::fill(s + keys.size(), s + cols, -kInf);
       look(r, s);
-      factor[r] = SoftmaxStep(s, cols, task_.state.m[r], task_.state.l[r]);
+      Rescale(r, SoftmaxStep(s, cols, task_.state.m[r], task_.state.l[r]));
     }
     if constexpr (std::is_same_v<T, std::int8_t>) ScaleColumns(values_, keys);
   }
 
+  void Rescale(std::size_t r, float factor) {
+    if (factor == 1.0f) return;
+    const D d;
+    const V f = hn::Set(d, factor);
+    float* o = task_.state.o + r * shape_.o_stride;
+    for (std::size_t c = 0; c < shape_.o_stride; c += kLanes)
+      hn::StoreU(hn::Mul(f, hn::LoadU(d, o + c)), d, o + c);
+  }
+
   void ScoreKeysOf(KeyRange keys) {
-    const Piece then = PieceAt(values_, keys.begin, keys.end);
-    ForPieces(keys_, keys, then, problem_.key_dim * sizeof(T),
+    const Piece then = ValuesAt(keys.begin, keys.end);
+    ForPieces(keys_, problem_.key_dim, keys, then,
               [&](const Piece& piece, std::size_t j, Prefetcher& ahead) {
                 ForStrips([&](auto rows, std::size_t r) {
                   ScoreBlock<T, rows>(Space(shape_.q) + r * shape_.q_stride, shape_.q_stride,
@@ -213,24 +227,22 @@ class Split {
                             .scratch = Space(shape_.scratch)});
   }
 
-  void MixValues(KeyRange keys, float* factor) {
-    const Piece then = PieceAt(keys_, keys.end, task_.keys.end);
-    ForPieces(values_, keys, then, problem_.value_dim * sizeof(T),
+  void MixValues(KeyRange keys) {
+    const Piece then = KeysAt(keys.end, task_.keys.end);
+    ForPieces(values_, problem_.value_dim, keys, then,
               [&](const Piece& piece, std::size_t j, Prefetcher& ahead) {
                 ForStrips([&](auto rows, std::size_t r) {
-                  MixBlock<T, rows>(MixOf(r, piece, j, factor + r), ahead);
+                  MixBlock<T, rows>(MixOf(r, piece, j), ahead);
                 });
-                std::fill_n(factor, shape_.rows, 1.0f);  // rescaled once
               });
   }
 
-  Mix MixOf(std::size_t r, const Piece& piece, std::size_t j, const float* factor) const {
+  Mix MixOf(std::size_t r, const Piece& piece, std::size_t j) const {
     return {.p = Space(shape_.s) + r * stride_ + j,
             .p_stride = stride_,
             .v = piece.rows,
             .keys = piece.count,
             .dim = problem_.value_dim,
-            .factor = factor,
             .o = task_.state.o + r * shape_.o_stride,
             .o_stride = shape_.o_stride};
   }
@@ -253,23 +265,19 @@ class Split {
   }
 
   void AddTileExactly(KeyRange keys) {
-    float* factor = Space(shape_.factor);
     auto* hidden = reinterpret_cast<bool*>(Space(shape_.hidden));
-    Soften(keys, factor, [&](std::size_t r, const float* s) {
+    Soften(keys, [&](std::size_t r, const float* s) {
       const Row row = QueryRow(r);
       const KeyRange range = row.Range();
       for (std::size_t j = keys.begin; j < keys.end; ++j)
         hidden[r * tile_keys_ + j - keys.begin] =
             !range.contains(j) || row.Hides(j) || (rules_.mod && s[j - keys.begin] == -kInf);
     });
-    const float one = 1.0f;
     Prefetcher none({}, 0, 0);
-    for (std::size_t r = 0; r < rows_; ++r) {
-      MixBlock<T, 1>(MixOf(r, {}, 0, factor + r), none);
+    for (std::size_t r = 0; r < rows_; ++r)
       for (std::size_t j = keys.begin; j < keys.end; ++j)
         if (!hidden[r * tile_keys_ + j - keys.begin])
-          MixBlock<T, 1>(MixOf(r, PieceAt(values_, j, j + 1), j - keys.begin, &one), none);
-    }
+          MixBlock<T, 1>(MixOf(r, ValuesAt(j, j + 1), j - keys.begin), none);
   }
 
   const kernels::DecodeTask& task_;

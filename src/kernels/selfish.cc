@@ -29,22 +29,25 @@ void SelfishRow(const float* keys, const float* query, float* out, std::size_t t
   std::fill_n(workspace, 2 * stride, 0.0f);
   for (std::size_t c = 0; c < dim; ++c) q[c] = query[c] * static_cast<float>(kernels::kLog2E);
 
-  constexpr std::size_t kCols = (kBlockKeys + kLanes - 1) / kLanes * kLanes;
-  float s[kCols], m = -kInf, l = 0, factor = 0;
-  Prefetcher none({}, 0, 0);  // one stream in order: the hardware does better alone
+  // The hardware follows one stream in order better than it is told to.
+  Prefetcher none({}, 0, 0);
+  constexpr std::size_t kKeys = 16, kCols = (kKeys + kLanes - 1) / kLanes * kLanes;
+  float s[kCols], m = -kInf, l = 0;
   Rows rows{reinterpret_cast<const std::byte*>(keys),
             static_cast<std::ptrdiff_t>(dim * sizeof(float))};
-  for (std::size_t j = 0; j < tokens; j += kBlockKeys, rows = rows.from(kBlockKeys)) {
-    const std::size_t count = std::min(kBlockKeys, tokens - j);
+  for (std::size_t j = 0; j < tokens; j += kKeys, rows = rows.from(kKeys)) {
+    const std::size_t count = std::min(kKeys, tokens - j);
     ScoreBlock<float, 1>(q, stride, rows, count, dim, s, kCols, none);
     std::fill(s + count, s + kCols, -kInf);
-    factor = SoftmaxStep(s, kCols, m, l);
+    const float factor = SoftmaxStep(s, kCols, m, l);
+    if (factor != 1.0f)
+      for (std::size_t c = 0; c < stride; c += kLanes)
+        hn::StoreU(hn::Mul(hn::Set(d, factor), hn::LoadU(d, o + c)), d, o + c);
     MixBlock<float, 1>({.p = s,
                         .p_stride = kCols,
                         .v = rows,
                         .keys = count,
                         .dim = dim,
-                        .factor = &factor,
                         .o = o,
                         .o_stride = stride},
                        none);
