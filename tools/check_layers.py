@@ -31,7 +31,7 @@ LAYERS = {name.removeprefix("src/") for name in ALLOWED if name.startswith("src/
 ONE_FOLDER = {
     "hwy/": ("src/kernels",),
     "tbb/": ("src/base",),
-    "cblas.h": ("src/layer", "bench"),
+    "cblas.h": ("bench",),
     "mpi.h": (),
     "Python.h": ("python",),
     "pybind11/": ("python",),

@@ -6,7 +6,7 @@ set -eu
 
 packages_of() {
   case "$1" in
-    build) echo g++ cmake ninja-build pkg-config libhwy-dev libtbb-dev libopenblas-dev \
+    build) echo g++ cmake ninja-build pkg-config libhwy-dev libtbb-dev \
                 nlohmann-json3-dev libcli11-dev libfmt-dev libcpp-httplib-dev zlib1g-dev ;;
     test)  echo libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3 python3-dev \
                 python3-numpy python3-pytest python3-hypothesis pybind11-dev ;;
