@@ -65,6 +65,16 @@ coverage: packages-build packages-test packages-coverage  ## line coverage of th
 	@ctest --test-dir build-coverage -j $(JOBS) --output-on-failure -E '$(COVERAGE_SKIP)' | tail -3
 	@gcovr --root . --filter 'src/(reference|trace|io)/' --exclude '.*_test.cc' build-coverage
 
+FUZZ_SECONDS ?= 60
+FUZZ_PARSERS := npy npz safetensors safetensors_index problem
+fuzz: packages-build packages-fuzz  ## every parser under libFuzzer, a minute each (FUZZ_SECONDS=60)
+	@cmake --preset fuzz $(LAUNCHER) >/dev/null
+	@cmake --build build-fuzz -j $(JOBS)
+	@for parser in $(FUZZ_PARSERS); do mkdir -p build-fuzz/corpus/$$parser; echo "fuzzing $$parser for $(FUZZ_SECONDS) s"; \
+		build-fuzz/fuzz/heed_fuzz_$$parser -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -max_len=4096 \
+			-print_final_stats=1 -verbosity=0 -artifact_prefix=build-fuzz/found-$$parser- \
+			build-fuzz/corpus/$$parser fuzz/corpus/$$parser || exit 1; done
+
 BENCH_CLAIMS := doubling memory overhead
 bench: packages-build packages-bench  ## speed as fractions of this machine's limits (BENCH="--shapes P2"), and single claims
 	@cmake --preset release -B build-bench -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_BENCH=ON $(LAUNCHER) >/dev/null
