@@ -16,5 +16,7 @@ void add_bench(CLI::App& app);
 void add_check(CLI::App& app);
 void add_diff(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_info(CLI::App& app);
+void add_run(CLI::App& app);
 
 }  // namespace heed::cli

@@ -16,6 +16,8 @@ int main(int argc, char** argv) {
   add_check(app);
   add_diff(app);
   add_bench(app);
+  add_info(app);
+  add_run(app);
 
   try {
     app.parse(argc, argv);

@@ -139,10 +139,12 @@ class TensorFile {
   const std::map<std::string, std::string>& metadata() const;  // of safetensors
   const TensorInfo& info(std::string_view name) const;  // throws when there is none of that name
 
-  // One tensor. In place where it lies in the file as arrays lie in memory; otherwise (another byte
-  // order, Fortran order, not aligned) converted once and kept. Valid as long as the TensorFile.
+  // One tensor. In place where it lies in the file as arrays lie in memory; otherwise (compressed,
+  // another byte order, Fortran order, not aligned) converted once and kept. Valid as long as the
+  // TensorFile, or until it is forgotten.
   ArrayView view(std::string_view name) const;
-  Array read(std::string_view name) const { return Array(view(name)); }
+  void forget(std::string_view name) const;  // gives the memory of a converted tensor back
+  Array read(std::string_view name) const;   // a copy; nothing is kept
 
  private:
   struct Impl;
@@ -159,6 +161,10 @@ Address parse_address(std::string_view text);
 
 // One tensor by its address; without a name the file must hold exactly one.
 Array read(std::string_view address, const ReadOptions& options = {});
+
+// Text that came out of a file, safe to show on a terminal: control characters and bytes that are
+// not UTF-8 become \xNN; anything past `most_bytes` becomes "...".
+std::string printable(std::string_view text, std::size_t most_bytes = 80);
 
 // Everything that is left in a stream such as stdin.
 std::vector<std::byte> read_stream(std::FILE* stream, std::string_view label);

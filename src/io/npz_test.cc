@@ -60,6 +60,8 @@ TEST_F(Npz, WritesWhatItReads) {
     EXPECT_THAT(file.view("key").as<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
     EXPECT_THAT(file.view("mask").as<bool>(), ElementsAre(true, false, true));
     EXPECT_EQ(file.view("key").bytes.data(), file.view("key").bytes.data());  // decoded once
+    file.forget("key");
+    EXPECT_THAT(file.view("key").as<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
   }
 }
 

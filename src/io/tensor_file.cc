@@ -85,6 +85,11 @@ struct TensorFile::Impl {
     slot.loaded = true;
     return {format->tensors()[i].dtype, format->tensors()[i].shape, slot.elements.get()};
   }
+
+  void forget(std::size_t i) {
+    const std::lock_guard lock(mutex);
+    slots[i] = {};
+  }
 };
 
 TensorFile::TensorFile(const std::filesystem::path& path, const ReadOptions& options)
@@ -111,6 +116,18 @@ const TensorInfo& TensorFile::info(std::string_view name) const {
 
 ArrayView TensorFile::view(std::string_view name) const {
   return impl_->view(impl_->format->find(name));
+}
+
+void TensorFile::forget(std::string_view name) const {
+  impl_->forget(impl_->format->find(name));
+}
+
+Array TensorFile::read(std::string_view name) const {
+  const std::size_t i = impl_->format->find(name);
+  const auto& [unused, dtype, shape] = tensors()[i];
+  Elements elements = impl_->format->load(i);
+  if (elements.owned.empty()) return Array(ArrayView{dtype, shape, elements.in_place});
+  return Array(dtype, shape, std::move(elements.owned));
 }
 
 Address parse_address(std::string_view text) {

@@ -24,12 +24,11 @@ std::size_t shown_length(std::string_view text) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t kMost = 80;
+std::string printable(std::string_view text, std::size_t most_bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string shown;
   while (!text.empty()) {
-    if (shown.size() >= kMost) return shown + "...";
+    if (shown.size() >= most_bytes) return shown + "...";
     const std::size_t length = shown_length(text);
     if (length != 0) {
       shown += text.substr(0, length);

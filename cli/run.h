@@ -1,0 +1,30 @@
+// heed run: what the command line says, and the parts the command is made of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace heed::cli {
+
+// Every flag as given. Empty string: not given. Files are addresses (io.h) or "-".
+struct RunOptions {
+  std::string query, key, value;
+  std::string attn_mask, past_key, past_value, kv_lengths, alibi, sinks;
+  std::string cu_seqlens_q, cu_seqlens_k;
+  std::string causal;  // upper-left or lower-right
+  std::optional<std::int64_t> query_offset, window_left, window_right;
+  std::optional<float> scale, softcap;
+  std::optional<std::size_t> query_heads, kv_heads;
+
+  std::string output, scores, lse, present_key, present_value;
+  std::string scores_stage = "softmax";
+  std::string dtype;
+  std::size_t threads = 0;
+  bool plan = false;
+
+  std::string from, layer, context, input;  // a multi-head layer stored in a file
+};
+
+}  // namespace heed::cli

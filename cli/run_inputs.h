@@ -1,0 +1,49 @@
+// The tensors of heed run, as the operator of options.h wants them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cli/files.h"
+#include "cli/run.h"
+#include "heed/io.h"
+#include "heed/options.h"
+#include "heed/view.h"
+
+namespace heed::cli {
+
+// How the axes of a file mean batch, heads, tokens and dim.
+enum class Axes : std::uint8_t {
+  bhnd,  // (B, H, N, d)
+  bnhd,  // (B, N, H*d)
+  nhd,   // (N, H, d): a ragged batch as flash-attn has it
+  nd,    // (N, H*d): one sequence
+};
+
+// Everything that a run reads. Views point into `files`, which must outlive them.
+struct AttentionInputs {
+  ConstTensorView q, k, v;
+  AttentionOptions options;
+  Axes axes = Axes::bhnd;        // of the query, and so of the output
+  DType dtype = DType::f32;      // of the output; f64 is computed by the reference
+  std::size_t copied_bytes = 0;  // beyond what the files themselves hold
+  std::vector<std::int64_t> key_lengths, cu_seqlens_q, cu_seqlens_k;  // what options point at
+  std::vector<float> alibi_slopes, sinks;
+
+  AttentionInputs() = default;
+  AttentionInputs(const AttentionInputs&) = delete;  // options point into it
+  AttentionInputs& operator=(const AttentionInputs&) = delete;
+};
+
+void read_inputs(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs);
+
+// The shape of a tensor with the heads and tokens of the query and `dim` columns, laid out like it.
+io::Shape output_shape(const AttentionInputs& inputs, std::size_t dim);
+
+// A writable view onto such an array.
+TensorView output_view(const AttentionInputs& inputs, io::Array& out);
+
+// A view's elements as [batch, heads, tokens, dim], contiguous.
+io::Array to_bhnd(ConstTensorView view);
+
+}  // namespace heed::cli

@@ -1,0 +1,154 @@
+// heed run --plan: the kernel, the memory, the work and the time, before any of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "cli/run_attention.h"
+#include "cli/run_reference.h"
+#include "heed/attention.h"
+
+namespace heed::cli {
+namespace {
+
+// "1.5 MB": three significant digits and a decimal prefix.
+std::string with_prefix(double x, const std::string& unit) {
+  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+  std::size_t prefix = 0;
+  while (x >= 999.5 && prefix + 1 < std::size(kPrefixes)) {
+    x /= 1000;
+    ++prefix;
+  }
+  const int decimals = x >= 99.95 || prefix == 0 ? 0 : x >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f} {}{}", x, decimals, kPrefixes[prefix], unit);
+}
+
+std::string duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.0f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1e3);
+  if (seconds < 100) return fmt::format("{:.1f} s", seconds);
+  return fmt::format("{:.0f} min", seconds / 60);
+}
+
+std::string describe(const char* name, ConstTensorView t) {
+  return fmt::format("{:9} {} x {} heads x {} tokens x {}, {}\n", name, t.batch, t.heads, t.tokens,
+                     t.dim, name_of(t.dtype));
+}
+
+// A small problem of the same kind, to be timed: the same dims, dtypes and scoring, few enough
+// queries, keys and heads for some milliseconds.
+struct Sample {
+  ConstTensorView q, k, v;
+  AttentionOptions options;
+  std::vector<std::byte> zeros;  // what every view shows
+
+  Sample(const AttentionInputs& inputs, std::size_t threads) {
+    constexpr std::size_t kMostQueries = 256, kMostKeys = 2048, kMostKeysOfFew = 32768;
+    q = inputs.q;
+    k = inputs.k;
+    v = inputs.v;
+    const std::size_t group = q.heads / k.heads;
+    const bool few = q.tokens <= 16;  // decoding: keys and values stream through once
+    q.batch = k.batch = v.batch = 1;
+    k.heads = v.heads = std::min(k.heads, threads);
+    q.heads = k.heads * group;
+    q.tokens = std::min(q.tokens, kMostQueries);
+    k.tokens = v.tokens = std::min(k.tokens, few ? kMostKeysOfFew : kMostKeys);
+    std::size_t most_bytes = 0;
+    for (ConstTensorView* t : {&q, &k, &v}) {
+      t->token_stride = static_cast<std::ptrdiff_t>(t->dim);
+      t->head_stride = t->token_stride * static_cast<std::ptrdiff_t>(t->tokens);
+      t->batch_stride = 0;
+      most_bytes = std::max(most_bytes, t->heads * t->tokens * t->dim * size_of(t->dtype));
+    }
+    zeros.resize(most_bytes);
+    q.data = k.data = v.data = zeros.data();
+    options.softcap = inputs.options.softcap;
+  }
+};
+
+// Flop/s of running `work` again and again for a moment, after once to warm up.
+template <class F>
+double measure(double flops, F&& work) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kMoment = std::chrono::milliseconds(50);
+  work();
+  const auto begin = Clock::now();
+  std::size_t runs = 0;
+  do {
+    work();
+    ++runs;
+  } while (Clock::now() - begin < kMoment);
+  return flops * static_cast<double>(runs) /
+         std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double measure_kernel(const AttentionInputs& inputs, const PlanInfo& info) {
+  const Sample sample(inputs, info.threads);
+  Plan plan(sample.q, sample.k, sample.v, sample.options, {info.threads, {}});
+  io::Array out(sample.q.dtype, {1, sample.q.heads, sample.q.tokens, sample.v.dim});
+  TensorView view{out.bytes.data(), out.dtype, 1, sample.q.heads, sample.q.tokens, sample.v.dim};
+  view.token_stride = static_cast<std::ptrdiff_t>(view.dim);
+  view.head_stride = view.token_stride * static_cast<std::ptrdiff_t>(view.tokens);
+  return measure(plan.info().flops,
+                 [&] { plan.run(sample.q, sample.k, sample.v, view, {}, sample.options); });
+}
+
+// Of every pair, visible or not: the reference computes them all.
+double measure_reference(const AttentionInputs& inputs, double& pairs_flops) {
+  const auto work_of = [](ConstTensorView q, ConstTensorView k, ConstTensorView v) {
+    return 2.0 * static_cast<double>(q.dim + v.dim) * static_cast<double>(q.batch * q.heads) *
+           static_cast<double>(q.tokens) * static_cast<double>(k.tokens);
+  };
+  pairs_flops = work_of(inputs.q, inputs.k, inputs.v);
+  Sample sample(inputs, 1);
+  sample.q.heads = sample.k.heads = sample.v.heads = 1;
+  sample.q.tokens = std::min<std::size_t>(sample.q.tokens, 16);
+  return measure(work_of(sample.q, sample.k, sample.v), [&] {
+    reference::attention<double>(sample.q, sample.k, sample.v, sample.options);
+  });
+}
+
+}  // namespace
+
+void print_plan(const RunOptions& flags, const AttentionInputs& inputs) {
+  const PlannedViews views = planned_views(inputs);
+  const Plan plan(views.q, views.k, views.v, inputs.options, {flags.threads, {}});
+  const PlanInfo& info = plan.info();
+  std::string text =
+      describe("query", inputs.q) + describe("key", inputs.k) + describe("value", inputs.v);
+  const io::Shape shape = output_shape(inputs, inputs.v.dim);
+  const double out_bytes =
+      static_cast<double>(io::element_count(shape)) * static_cast<double>(size_of(inputs.dtype));
+  text += fmt::format("output    {}, {}, {}\n", io::to_string(shape), name_of(inputs.dtype),
+                      with_prefix(out_bytes, "B"));
+
+  double work = info.flops, speed = 0;
+  if (inputs.dtype == DType::f64) {
+    speed = measure_reference(inputs, work);
+    text += "kernel    none: f64 is computed in double by the reference, on 1 thread\n";
+    text += fmt::format("work      {}, every pair\n", with_prefix(work, "flop"));
+  } else {
+    speed = work > 0 ? measure_kernel(inputs, info) : 1;
+    text += fmt::format("kernel    {}, {}, tiles of {} queries x {} keys", info.kernel, info.target,
+                        info.tile_queries, info.tile_keys);
+    if (info.key_splits > 1) text += fmt::format(", keys in {} pieces", info.key_splits);
+    text += fmt::format("\nthreads   {}, for {} tasks\n", info.threads, info.tasks);
+    text += fmt::format("memory    {} workspace",
+                        with_prefix(static_cast<double>(info.workspace_bytes), "B"));
+    text += inputs.copied_bytes == 0
+                ? std::string(", inputs read in place\n")
+                : fmt::format(", {} of inputs converted\n",
+                              with_prefix(static_cast<double>(inputs.copied_bytes), "B"));
+    text += fmt::format("work      {}, {} in and out\n", with_prefix(work, "flop"),
+                        with_prefix(info.bytes, "B"));
+  }
+  text += fmt::format("time      about {} at {}, measured on a small problem of this kind\n",
+                      duration(work / speed), with_prefix(speed, "flop/s"));
+  std::fputs(text.c_str(), stdout);
+}
+
+}  // namespace heed::cli
