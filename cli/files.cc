@@ -20,6 +20,14 @@ std::unique_ptr<io::TensorFile> open_file(const std::string& path) {
                                           "standard input", kReading);
 }
 
+// The one name of a file that need not exist yet.
+std::string full_path(const std::string& path) {
+  std::error_code error;  // what lies behind /dev/stdout may have no name
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(absolute, error);
+  return (error ? absolute : resolved).string();
+}
+
 }  // namespace
 
 const io::TensorFile& InputFiles::file(const std::string& path) {
@@ -50,9 +58,9 @@ io::ArrayView InputFiles::keep(io::Array array) {
 std::size_t OutputFiles::add(const std::string& address, DType dtype, const io::Shape& shape) {
   if (address == "-" && is_terminal(stdout))
     throw Error("not writing a .npy file to a terminal; redirect it or give a file's name");
-  std::error_code ignored;
-  const std::string name =
-      address == "-" ? address : std::filesystem::weakly_canonical(address, ignored).string();
+  for (const char* other : {".npz", ".safetensors"})
+    if (address.ends_with(other)) throw Error(address + ": heed run writes .npy, not " + other);
+  const std::string name = address == "-" ? address : full_path(address);
   if (std::ranges::find(names_, name) != names_.end())
     throw Error(address + ": is given for two outputs");
   names_.push_back(name);

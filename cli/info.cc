@@ -167,8 +167,8 @@ std::string to_text(const Listing& listing) {
       {"name", "dtype", "shape", "min", "max", "NaN", "inf"}};
   for (const auto& [name, dtype, shape, summary] : listing.rows) {
     const bool any = summary.finite > 0;
-    rows.push_back({io::printable(name, 4096), std::string(name_of(dtype)), io::to_string(shape),
-                    any ? fmt::format("{:.5g}", summary.min) : "-",
+    rows.push_back({name.empty() ? "-" : io::printable(name, 4096), std::string(name_of(dtype)),
+                    io::to_string(shape), any ? fmt::format("{:.5g}", summary.min) : "-",
                     any ? fmt::format("{:.5g}", summary.max) : "-", std::to_string(summary.nan),
                     std::to_string(summary.positive_infinity + summary.negative_infinity)});
   }

@@ -51,7 +51,8 @@ void add_score_flags(CLI::App& command, RunOptions& flags) {
                      "Boolean (true = attend) or added; broadcast from the right");
   scores->add_option("--causal", flags.causal, "Key j <= query i + offset only")
       ->check(CLI::IsMember({"upper-left", "lower-right"}));
-  scores->add_option("--query-offset", flags.query_offset, "Query i stands at key i + offset");
+  scores->add_option("--query-offset", flags.query_offset,
+                     "Query i stands at key i + offset: a number, lower-right, or a file");
   scores->add_option("--window-left", flags.window_left, "Keys seen to the left of a query");
   scores->add_option("--window-right", flags.window_right, "Keys seen to the right of a query");
   scores->add_option("--scale", flags.scale, "Of the scores; default 1 / sqrt(d)");

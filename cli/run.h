@@ -13,8 +13,9 @@ struct RunOptions {
   std::string query, key, value;
   std::string attn_mask, past_key, past_value, kv_lengths, alibi, sinks;
   std::string cu_seqlens_q, cu_seqlens_k;
-  std::string causal;  // upper-left or lower-right
-  std::optional<std::int64_t> query_offset, window_left, window_right;
+  std::string causal;        // upper-left or lower-right
+  std::string query_offset;  // a number, lower-right, or a file with one number per sequence
+  std::optional<std::int64_t> window_left, window_right;
   std::optional<float> scale, softcap;
   std::optional<std::size_t> query_heads, kv_heads;
 

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <utility>
+
+#include "cli/run_reference.h"
 
 namespace heed::cli {
 namespace {
@@ -220,13 +223,38 @@ ConstTensorView concatenated(const std::string& name, ConstTensorView past, Cons
   return both;
 }
 
+// Query 0 of every sequence so far from its first key that the last query meets its last key.
+std::vector<std::int64_t> lower_right_offsets(const AttentionInputs& inputs) {
+  std::vector<std::int64_t> offsets;
+  for (const SequenceExtent& at : sequence_extents(inputs.q, inputs.k, inputs.options)) {
+    const std::size_t n = offsets.size();
+    const std::size_t keys =
+        n < inputs.key_lengths.size() ? static_cast<std::size_t>(inputs.key_lengths[n]) : at.keys;
+    offsets.push_back(static_cast<std::int64_t>(keys - at.queries));  // may be negative
+  }
+  return offsets;
+}
+
+void read_query_offset(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs) {
+  const std::string& text = flags.query_offset;
+  if (text.empty()) return;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) {
+    inputs.options.query_offset = number;
+    return;
+  }
+  inputs.query_offsets = text == "lower-right" ? lower_right_offsets(inputs)
+                                               : read_integers("--query-offset", text, files);
+  inputs.options.query_offsets = inputs.query_offsets;
+}
+
 void set_options(const RunOptions& flags, AttentionInputs& inputs) {
   AttentionOptions& options = inputs.options;
   options.scale = flags.scale;
   options.softcap = flags.softcap;
   if (!flags.causal.empty())
     options.causal = flags.causal == "upper-left" ? Causal::upper_left : Causal::lower_right;
-  options.query_offset = flags.query_offset;
   options.window_left = flags.window_left;
   options.window_right = flags.window_right;
   options.key_lengths = inputs.key_lengths;
@@ -279,6 +307,7 @@ void read_inputs(const RunOptions& flags, InputFiles& files, AttentionInputs& in
       inputs.q.dtype == DType::f64 || inputs.k.dtype == DType::f64 || inputs.v.dtype == DType::f64;
   inputs.dtype = wide ? DType::f64 : inputs.q.dtype;
   set_options(flags, inputs);
+  read_query_offset(flags, files, inputs);
   read_mask(flags, files, most_keys(inputs), inputs);
 }
 

@@ -27,7 +27,8 @@ struct AttentionInputs {
   Axes axes = Axes::bhnd;        // of the query, and so of the output
   DType dtype = DType::f32;      // of the output; f64 is computed by the reference
   std::size_t copied_bytes = 0;  // beyond what the files themselves hold
-  std::vector<std::int64_t> key_lengths, cu_seqlens_q, cu_seqlens_k;  // what options point at
+  // What options point at.
+  std::vector<std::int64_t> key_lengths, query_offsets, cu_seqlens_q, cu_seqlens_k;
   std::vector<float> alibi_slopes, sinks;
 
   AttentionInputs() = default;

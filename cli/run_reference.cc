@@ -42,8 +42,9 @@ ScoreView slice(ScoreView from, std::size_t sequence, std::size_t head, std::siz
 }
 
 // Where query 0 of a sequence stands among its keys, as options.h says.
-std::int64_t offset_of(const AttentionOptions& options, std::int64_t key_length,
-                       std::size_t queries) {
+std::int64_t offset_of(const AttentionOptions& options, std::size_t sequence,
+                       std::int64_t key_length, std::size_t queries) {
+  if (!options.query_offsets.empty()) return options.query_offsets[sequence];
   if (options.query_offset) return *options.query_offset;
   const bool lower_right = options.causal == Causal::lower_right;
   return lower_right ? key_length - static_cast<std::int64_t>(queries) : 0;
@@ -77,10 +78,11 @@ void for_each_reference_block(ConstTensorView q, ConstTensorView k, ConstTensorV
     const SequenceExtent& at = extents[n];
     const std::int64_t length =
         options.key_lengths.empty() ? static_cast<std::int64_t>(at.keys) : options.key_lengths[n];
-    const std::int64_t offset = offset_of(options, length, at.queries);
+    const std::int64_t offset = offset_of(options, n, length, at.queries);
     const std::size_t most_rows =
         std::max<std::size_t>(1, kBlockBytes / (kScoreBytes * std::max<std::size_t>(1, at.keys)));
     AttentionOptions block = options;
+    block.query_offsets = {};
     block.cu_seqlens_q = block.cu_seqlens_k = {};
     block.key_lengths = {&length, 1};
     for (std::size_t h = 0; h < q.heads; ++h) {

@@ -27,7 +27,7 @@ std::vector<SequenceExtent> sequence_extents(ConstTensorView q, ConstTensorView 
                                              const AttentionOptions& options);
 
 // Calls `use` for block after block: sequences, then heads, then rows, all in order. The inputs are
-// ones that heed::Plan has accepted; options.query_offsets is not used. `progress` may stop it,
+// ones that heed::Plan has accepted. `progress` may stop it,
 // which throws Cancelled.
 void for_each_reference_block(ConstTensorView q, ConstTensorView k, ConstTensorView v,
                               const AttentionOptions& options, const Progress& progress,

@@ -31,6 +31,7 @@ void feed(z_stream& stream, Bytes& rest) {
 }  // namespace
 
 std::uint32_t crc32(Bytes bytes, std::uint32_t earlier) {
+  if (bytes.empty()) return earlier;  // zlib takes a null pointer for "start anew"
   return static_cast<std::uint32_t>(
       ::crc32_z(earlier, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }

@@ -65,6 +65,15 @@ TEST_F(Npz, WritesWhatItReads) {
   }
 }
 
+TEST_F(Npz, HoldsEmptyTensors) {
+  const NamedArray arrays[] = {{"none", Array(DType::f64, {0, 3})}};
+  for (const bool deflate : {false, true}) {
+    if (deflate && !kHasZlib) continue;
+    write_npz(path("a.npz"), arrays, {.deflate = deflate});
+    EXPECT_EQ(read(path("a.npz:none")).shape, (Shape{0, 3}));
+  }
+}
+
 TEST_F(Npz, IsAddressedByName) {
   written(false);
   EXPECT_THAT(read(path("a.npz:mask")).as<bool>(), ElementsAre(true, false, true));
@@ -307,6 +316,7 @@ TEST_F(Npz, RefusesCompressionWithoutZlib) {
 TEST(Crc32, IsTheOneOfZip) {
   EXPECT_EQ(crc32(bytes_of("123456789")), 0xcbf43926u);
   EXPECT_EQ(crc32(bytes_of("6789"), crc32(bytes_of("12345"))), 0xcbf43926u);
+  EXPECT_EQ(crc32({}, 0xcbf43926u), 0xcbf43926u);
 }
 
 }  // namespace
