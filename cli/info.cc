@@ -113,24 +113,33 @@ Listing list(const std::string& path) {
 
 // ----------------------------------------------------------------------------------------- output
 
-nlohmann::ordered_json to_json(const Listing& listing) {
-  nlohmann::ordered_json tensors = nlohmann::ordered_json::array();
+// Names of files and tensors may be any bytes; JSON is UTF-8.
+std::string json_text(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// One tensor per line.
+std::string to_json(const Listing& listing) {
+  std::string text =
+      fmt::format(R"({{"file":{},"format":{},"metadata":{},"tensors":[)", json_text(listing.file),
+                  json_text(listing.format), json_text(listing.metadata));
+  const char* separator = "\n";
   for (const auto& [name, dtype, shape, summary] : listing.rows) {
     const bool any = summary.finite > 0;
-    tensors.push_back({{"name", name},
-                       {"dtype", name_of(dtype)},
-                       {"shape", shape},
-                       {"min", any ? nlohmann::ordered_json(summary.min) : nullptr},
-                       {"max", any ? nlohmann::ordered_json(summary.max) : nullptr},
-                       {"finite", summary.finite},
-                       {"nan", summary.nan},
-                       {"positive_infinity", summary.positive_infinity},
-                       {"negative_infinity", summary.negative_infinity}});
+    const nlohmann::ordered_json tensor = {
+        {"name", name},
+        {"dtype", name_of(dtype)},
+        {"shape", shape},
+        {"min", any ? nlohmann::ordered_json(summary.min) : nullptr},
+        {"max", any ? nlohmann::ordered_json(summary.max) : nullptr},
+        {"finite", summary.finite},
+        {"nan", summary.nan},
+        {"positive_infinity", summary.positive_infinity},
+        {"negative_infinity", summary.negative_infinity}};
+    text += separator + json_text(tensor);
+    separator = ",\n";
   }
-  return {{"file", listing.file},
-          {"format", listing.format},
-          {"metadata", listing.metadata},
-          {"tensors", tensors}};
+  return text + "\n]}\n";
 }
 
 // Rows of cells, the first column to the left and the others to the right of theirs. A first cell
@@ -192,7 +201,7 @@ void add_info(CLI::App& app) {
   command->add_flag("--json", options->json, "JSON instead of a table");
   command->callback([options] {
     const Listing listing = list(options->file);
-    const std::string text = options->json ? to_json(listing).dump(2) + "\n" : to_text(listing);
+    const std::string text = options->json ? to_json(listing) : to_text(listing);
     std::fputs(text.c_str(), stdout);
   });
 }

@@ -3,6 +3,9 @@
 
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -29,56 +32,73 @@ void run(const RunOptions& flags) {
   }
 }
 
+// One of these words; the help says which, so the type need not.
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  return CLI::IsMember(words).description("");
+}
+
+// Adds options under one heading of the help.
+class Group {
+ public:
+  Group(CLI::App& command, std::string name) : command_(command), name_(std::move(name)) {}
+
+  template <class T>
+  CLI::Option* add(const char* flag, T& value, const char* type, const char* help) {
+    return command_.add_option(flag, value, help)->group(name_)->type_name(type);
+  }
+
+ private:
+  CLI::App& command_;
+  std::string name_;
+};
+
 void add_tensor_flags(CLI::App& command, RunOptions& flags) {
-  const auto group = [&](const std::string& name) { return command.add_option_group(name); };
-  CLI::App* in = group("Tensors");
-  in->add_option("-q,--query", flags.query, "(B, H, N, d), or (B, N, H*d) with --query-heads");
-  in->add_option("-k,--key", flags.key, "Likewise, with --kv-heads");
-  in->add_option("-v,--value", flags.value, "Likewise; its d may differ");
-  in->add_option("--query-heads", flags.query_heads, "Heads of a 3-D or 2-D query");
-  in->add_option("--kv-heads", flags.kv_heads, "Heads of a 3-D or 2-D key and value");
-  in->add_option("--past-key", flags.past_key, "Keys that come before --key");
-  in->add_option("--past-value", flags.past_value, "Values that come before --value");
-  in->add_option("--kv-lengths", flags.kv_lengths, "Keys of each batch row that are not padding");
-  in->add_option("--cu-seqlens-q", flags.cu_seqlens_q,
-                 "Ragged batch: where each sequence's queries begin, and the end");
-  in->add_option("--cu-seqlens-k", flags.cu_seqlens_k, "The same of the keys");
+  Group group(command, "Tensors");
+  group.add("-q,--query", flags.query, "FILE", "(B, H, N, d), or (B, N, H*d) with --query-heads");
+  group.add("-k,--key", flags.key, "FILE", "Likewise, with --kv-heads");
+  group.add("-v,--value", flags.value, "FILE", "Likewise; its d may differ");
+  group.add("--query-heads", flags.query_heads, "H", "Heads of a 3-D or 2-D query");
+  group.add("--kv-heads", flags.kv_heads, "H", "Heads of a 3-D or 2-D key and value");
+  group.add("--past-key", flags.past_key, "FILE", "Keys that come before --key");
+  group.add("--past-value", flags.past_value, "FILE", "Values that come before --value");
+  group.add("--kv-lengths", flags.kv_lengths, "FILE", "Keys of each row that are not padding");
+  group.add("--cu-seqlens-q", flags.cu_seqlens_q, "FILE", "Ragged batch: where queries begin");
+  group.add("--cu-seqlens-k", flags.cu_seqlens_k, "FILE", "Ragged batch: where keys begin");
 }
 
 void add_score_flags(CLI::App& command, RunOptions& flags) {
-  CLI::App* scores = command.add_option_group("Scores");
-  scores->add_option("--attn-mask", flags.attn_mask,
-                     "Boolean (true = attend) or added; broadcast from the right");
-  scores->add_option("--causal", flags.causal, "Key j <= query i + offset only")
-      ->check(CLI::IsMember({"upper-left", "lower-right"}));
-  scores->add_option("--query-offset", flags.query_offset,
-                     "Query i stands at key i + offset: a number, lower-right, or a file");
-  scores->add_option("--window-left", flags.window_left, "Keys seen to the left of a query");
-  scores->add_option("--window-right", flags.window_right, "Keys seen to the right of a query");
-  scores->add_option("--scale", flags.scale, "Of the scores; default 1 / sqrt(d)");
-  scores->add_option("--softcap", flags.softcap, "s <- softcap * tanh(s / softcap)");
-  scores->add_option("--alibi", flags.alibi, "Slopes, one per query head");
-  scores->add_option("--sinks", flags.sinks, "Sink logits, one per query head");
+  Group group(command, "Scores");
+  group.add("--attn-mask", flags.attn_mask, "FILE", "Boolean (true = attend), or added");
+  group.add("--causal", flags.causal, "CORNER", "upper-left or lower-right: j <= i + offset only")
+      ->check(one_of({"upper-left", "lower-right"}));
+  group.add("--query-offset", flags.query_offset, "N",
+            "Query i stands at key i + N (or: lower-right, FILE)");
+  group.add("--window-left", flags.window_left, "N", "Keys seen to the left of a query");
+  group.add("--window-right", flags.window_right, "N", "Keys seen to the right of a query");
+  group.add("--scale", flags.scale, "X", "Of the scores; default 1 / sqrt(d)");
+  group.add("--softcap", flags.softcap, "X", "s <- X * tanh(s / X)");
+  group.add("--alibi", flags.alibi, "FILE", "Slopes, one per query head");
+  group.add("--sinks", flags.sinks, "FILE", "Sink logits, one per query head");
 }
 
 void add_output_flags(CLI::App& command, RunOptions& flags) {
-  CLI::App* out = command.add_option_group("Output");
-  out->add_option("-o,--output", flags.output, "The result, laid out like the query");
-  out->add_option("--lse", flags.lse, "Logsumexp of every row (B, H, N)");
-  out->add_option("--scores", flags.scores, "Scores (B, H, N, keys), in blocks, by the reference");
-  out->add_option("--scores-stage", flags.scores_stage, "raw, softcap, bias or softmax")
-      ->check(CLI::IsMember({"raw", "softcap", "bias", "softmax"}))
+  Group group(command, "Output");
+  group.add("-o,--output", flags.output, "FILE", "The result, laid out like the query");
+  group.add("--lse", flags.lse, "FILE", "Logsumexp of every row (B, H, N)");
+  group.add("--scores", flags.scores, "FILE", "Scores (B, H, N, keys), by the reference");
+  group.add("--scores-stage", flags.scores_stage, "STAGE", "raw, softcap, bias or softmax")
+      ->check(one_of({"raw", "softcap", "bias", "softmax"}))
       ->capture_default_str();
-  out->add_option("--present-key", flags.present_key, "Past and present keys (B, H, N, d)");
-  out->add_option("--present-value", flags.present_value, "Past and present values");
+  group.add("--present-key", flags.present_key, "FILE", "Past and present keys (B, H, N, d)");
+  group.add("--present-value", flags.present_value, "FILE", "Past and present values");
 }
 
 void add_execution_flags(CLI::App& command, RunOptions& flags) {
-  CLI::App* how = command.add_option_group("Execution");
-  how->add_option("--dtype", flags.dtype, "Convert inputs, and so the output, to this")
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "f64"}));
-  how->add_option("--threads", flags.threads, "At most this many; default: all");
-  how->add_flag("--plan", flags.plan, "Say what would run, and stop");
+  Group group(command, "Execution");
+  group.add("--dtype", flags.dtype, "TYPE", "f32, f16, bf16 or f64: convert inputs to it")
+      ->check(one_of({"f32", "f16", "bf16", "f64"}));
+  group.add("--threads", flags.threads, "N", "At most this many; default: all");
+  command.add_flag("--plan", flags.plan, "Say what would run, and stop")->group("Execution");
 }
 
 }  // namespace
@@ -91,8 +111,8 @@ void add_run(CLI::App& app) {
   add_output_flags(*command, *flags);
   add_execution_flags(*command, *flags);
   command->footer(
-      "Files are .npy, or FILE:NAME of an .npz or safetensors file; - is standard input or "
-      "output.\nEvery option is explained in docs/cli.md.");
+      "FILE is x.npy, x.npz:NAME or x.safetensors:NAME; - is standard input or output.\n"
+      "docs/cli.md explains every option.");
   command->callback([flags] { run(*flags); });
 }
 

@@ -105,10 +105,8 @@ class AttentionRun {
     begin_outputs();
     const bool computes = out_file_ || lse_file_;
     if (computes && wide_) {
-      std::fputs(
-          "heed: f64 is computed in double by the reference, which takes its time; --dtype f32 "
-          "runs the kernels\n",
-          stderr);
+      std::fputs("heed: f64 is computed by the reference, slowly; --dtype f32 runs the kernels\n",
+                 stderr);
     } else if (computes) {
       const auto& q = inputs_.q;
       const RowView rows_of_lse =
