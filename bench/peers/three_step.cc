@@ -68,15 +68,15 @@ class ThreeStepLayer : public Peer {
     const auto* w_q = static_cast<const float*>(problem_.k.data);
     const auto* w_v = static_cast<const float*>(problem_.v.data);
     const std::size_t d = model_dim(problem_.shape);
-    multiply(x, w_q, q_.data());
-    multiply(x, w_q + d * d, k_.data());
-    multiply(x, w_v, v_.data());
+    project(x, w_q, q_.data());
+    project(x, w_q + d * d, k_.data());
+    project(x, w_v, v_.data());
     attention_->run();
-    multiply(o_.data(), w_v + d * d, output_);
+    project(o_.data(), w_v + d * d, output_);
   }
 
  private:
-  void multiply(const float* a, const float* w, float* c) const {
+  void project(const float* a, const float* w, float* c) const {
     const std::size_t d = model_dim(problem_.shape), columns = d / threads_;
 #pragma omp parallel for num_threads(static_cast <int>(threads_))
     for (std::size_t part = 0; part < threads_; ++part) {
