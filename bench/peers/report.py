@@ -105,7 +105,8 @@ def versions(rows):
     for row in rows:
         for title, entry in row["competitors"].items():
             if "version" in entry:
-                found[title] = entry["version"].split(" MAX_THREADS")[0]
+                # OpenBLAS tells its whole configuration, beginning with its own name.
+                found[title] = entry["version"].removeprefix(title).split()[0]
     return ", ".join(f"{title} {found[title]}" for title in ["heed", *PEERS] if title in found)
 
 
@@ -131,10 +132,10 @@ def markdown(rows):
         lines.append(f"| {row['shape']} | {row['threads']} | {heed_cell(row)} | " +
                      " | ".join(cell(row, title) for title in PEERS) + " |")
     lines += ["", "Milliseconds of the best run, and how many times as long as heed it takes. "
-              f"{summary(rows).capitalize()}", "",
+              f"In all, {summary(rows)}", "",
               f"{processor()}, {os.cpu_count()} cores; {versions(rows)}. OpenBLAS and Eigen compute "
-              "the three steps one after the other.",
-              *ways(rows), *absences(rows)]
+              "the three steps one after the other.", "",
+              *(f"- {line}" for line in ways(rows) + absences(rows))]
     return "\n".join(lines)
 
 

@@ -146,13 +146,13 @@ def main():
         if "failed" in reply:
             raise SystemExit(reply["failed"])
         rows = []
-        for shape in reply["shapes"]:
-            rows += Race(shape, competitors, arguments).run()
-            print(report.text_lines(rows[-len(arguments.threads):], header=len(rows) <= 2), flush=True)
+        for number, shape in enumerate(reply["shapes"]):
+            measured = Race(shape, competitors, arguments).run()
+            rows = report.merge(pathlib.Path(arguments.results), measured)  # a stop loses nothing
+            print(report.text_lines(measured, header=number == 0), flush=True)
     finally:
         for competitor in competitors:
             competitor.close()
-    rows = report.merge(pathlib.Path(arguments.results), rows)
     print(report.summary(rows))
     if arguments.docs:
         report.write_docs(pathlib.Path(arguments.docs), rows)
