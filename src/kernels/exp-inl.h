@@ -13,28 +13,38 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// 2^x for x < 128, within 2 ulp; exactly 1 at 0; NaN stays NaN. Results below the smallest normal
-// number are 0, so -infinity gives exactly 0.
+// 2^(x - m) for a fixed integer m, |m| <= 2^21, and x - m < 128; within 2 ulp, exactly 1 at x = m,
+// NaN stays NaN. Results below the smallest normal number are 0, so -infinity gives exactly 0.
+// Subtracting m costs nothing: it is part of the constants.
+struct Exp2Minus {
+  V low, magic;
+
+  explicit HWY_INLINE Exp2Minus(float m)
+      // Adding 1.5 * 2^23 rounds x to an integer n, left in the low bits of the sum; 127 - m more
+      // makes them the exponent field of 2^(n - m).
+      : low(hn::Set(D(), m - 127.0f)), magic(hn::Set(D(), 0x1.8p23f + 127.0f - m)) {}
+
+  HWY_INLINE V operator()(V x) const {
+    const D d;
+    const DI di;
+    x = AtLeast(x, low);  // n - m = -127 has exponent field 0, so that the power becomes 0
+    const V shifted = hn::Add(x, magic);
+    const V f = hn::Sub(x, hn::Sub(shifted, magic));  // in [-1/2, 1/2], exact
+    // Minimax for the relative error of 2^f on [-1/2, 1/2] with constant term 1: 0.78 ulp, the rest
+    // of the 2 is rounding. One degree more gives 0.9 ulp in all.
+    V p = hn::Set(d, 0x1.5bda4p-10f);
+    p = hn::MulAdd(p, f, hn::Set(d, 0x1.3ce8acp-7f));
+    p = hn::MulAdd(p, f, hn::Set(d, 0x1.c6b6d8p-5f));
+    p = hn::MulAdd(p, f, hn::Set(d, 0x1.ebf9c2p-3f));
+    p = hn::MulAdd(p, f, hn::Set(d, 0x1.62e42ap-1f));
+    p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
+    return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+  }
+};
+
+// 2^x for x < 128, likewise.
 HWY_INLINE V Exp2(V x) {
-  const D d;
-  const DI di;
-  // Adding 1.5 * 2^23 rounds to an integer n, left in the low bits of the sum; 127 more makes them
-  // the exponent field of 2^n.
-  const V magic = hn::Set(d, 0x1.8p23f + 127.0f);
-  // n = -127 has exponent field 0, so that 2^n becomes 0.
-  x = AtLeast(x, hn::Set(d, -127.0f));
-  const V shifted = hn::Add(x, magic);
-  const V f = hn::Sub(x, hn::Sub(shifted, magic));  // in [-1/2, 1/2], exact
-  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
-  // Minimax for the relative error of 2^f on [-1/2, 1/2] with constant term 1: 0.78 ulp, the rest
-  // of the 2 is rounding. One degree more gives 0.9 ulp in all.
-  V p = hn::Set(d, 0x1.5bda4p-10f);
-  p = hn::MulAdd(p, f, hn::Set(d, 0x1.3ce8acp-7f));
-  p = hn::MulAdd(p, f, hn::Set(d, 0x1.c6b6d8p-5f));
-  p = hn::MulAdd(p, f, hn::Set(d, 0x1.ebf9c2p-3f));
-  p = hn::MulAdd(p, f, hn::Set(d, 0x1.62e42ap-1f));
-  p = hn::MulAdd(p, f, hn::Set(d, 1.0f));
-  return hn::Mul(p, power);
+  return Exp2Minus(0.0f)(x);
 }
 
 // tanh(x) within 4 ulp; NaN stays NaN.

@@ -99,11 +99,12 @@ template <class T>
 inline void PackKeys(const kernels::RowSource& source, std::size_t begin, std::size_t end,
                      std::size_t dim, float* HWY_RESTRICT out) {
   for (std::size_t key = begin; key < end; key += kPanel, out += dim * kPanel) {
-    PanelRows<T> rows{};
-    const std::size_t count = std::min(kPanel, end - key);
-    for (std::size_t n = 0; n < count; ++n) {
-      rows.row[n] = source.row<T>(key + n);
-      rows.scale[n] = source.scale(key + n);
+    PanelRows<T> rows;
+    for (std::size_t n = 0; n < kPanel; ++n) {
+      const bool there = key + n < end;
+      rows.row[n] = there ? source.row<T>(key + n) : nullptr;
+      if constexpr (std::is_same_v<T, std::int8_t>)
+        rows.scale[n] = there ? source.scale(key + n) : 0;
     }
     PackPanel(rows, dim, out);
   }
@@ -126,14 +127,16 @@ inline void PackValues(const kernels::RowSource& source, std::size_t begin, std:
   }
 }
 
-// `rows` queries, each `stride` elements after the one before, times scale: out[dim][rows].
+// One row of a query times scale: out[stride], where stride is dim rounded up to whole vectors; the
+// columns from dim on are 0.
 template <class T>
-inline void PackQueries(const T* q, std::ptrdiff_t stride, std::size_t rows, std::size_t dim,
-                        float scale, float* HWY_RESTRICT out) {
-  for (std::size_t r = 0; r < rows; ++r) {
-    const T* row = q + static_cast<std::ptrdiff_t>(r) * stride;
-    for (std::size_t c = 0; c < dim; ++c) out[c * rows + r] = LoadOne(row + c) * scale;
-  }
+HWY_INLINE void PackQuery(const T* q, std::size_t dim, float scale, float* HWY_RESTRICT out,
+                          std::size_t stride) {
+  const V factor = hn::Set(D(), scale);
+  std::size_t c = 0;
+  for (; c + kLanes <= dim; c += kLanes)
+    hn::StoreU(hn::Mul(LoadAs(D(), q + c), factor), D(), out + c);
+  if (c < stride) hn::StoreU(hn::Mul(LoadSome(D(), q + c, dim - c), factor), D(), out + c);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "base/buffer.h"
+#include "kernels/micro-inl.h"
 #include "kernels/pack-inl.h"
 #include "kernels/prefill_block.h"
 #include "kernels/row-inl.h"
@@ -19,81 +20,26 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// s[R][stride] <- q . k for `panels` panels of keys. q [dim][R], k [panel][dim][kPanel].
-template <std::size_t R>
-HWY_INLINE void ScorePanels(const float* HWY_RESTRICT q, const float* HWY_RESTRICT k,
-                            std::size_t dim, std::size_t panels, float* HWY_RESTRICT s,
-                            std::size_t stride) {
-  const D d;
-  for (std::size_t p = 0; p < panels; ++p, k += dim * kPanel, s += kPanel) {
-    V acc[R][kPanelVectors];
-    HEED_UNROLL
-    for (std::size_t r = 0; r < R; ++r)
-      for (std::size_t v = 0; v < kPanelVectors; ++v) acc[r][v] = hn::Zero(d);
-    for (std::size_t c = 0; c < dim; ++c) {
-      const V k0 = hn::Load(d, k + c * kPanel), k1 = hn::Load(d, k + c * kPanel + kLanes);
-      HEED_UNROLL
-      for (std::size_t r = 0; r < R; ++r) {
-        const V qc = hn::Set(d, q[c * R + r]);
-        acc[r][0] = hn::MulAdd(qc, k0, acc[r][0]);
-        acc[r][1] = hn::MulAdd(qc, k1, acc[r][1]);
-      }
-    }
-    HEED_UNROLL
-    for (std::size_t r = 0; r < R; ++r) {
-      hn::Store(acc[r][0], d, s + r * stride);
-      hn::Store(acc[r][1], d, s + r * stride + kLanes);
-    }
-  }
-}
-
-// o[R][o_stride] <- o * factor + p . v over `keys` keys. p [R][p_stride], v [keys][v_stride];
-// o_stride columns, a multiple of kPanel.
-template <std::size_t R>
-HWY_INLINE void AddValues(const float* HWY_RESTRICT p, std::size_t p_stride,
-                          const float* HWY_RESTRICT v, std::ptrdiff_t v_stride, std::size_t keys,
-                          const float* factor, float* HWY_RESTRICT o, std::size_t o_stride) {
-  const D d;
-  for (std::size_t c = 0; c < o_stride; c += kPanel) {
-    V acc[R][kPanelVectors];
-    HEED_UNROLL
-    for (std::size_t r = 0; r < R; ++r) {
-      const V f = hn::Set(d, factor[r]);
-      acc[r][0] = hn::Mul(f, hn::Load(d, o + r * o_stride + c));
-      acc[r][1] = hn::Mul(f, hn::Load(d, o + r * o_stride + c + kLanes));
-    }
-    const float* row = v + c;
-    for (std::size_t j = 0; j < keys; ++j, row += v_stride) {
-      const V v0 = hn::LoadU(d, row), v1 = hn::LoadU(d, row + kLanes);
-      HEED_UNROLL
-      for (std::size_t r = 0; r < R; ++r) {
-        const V pj = hn::Set(d, p[r * p_stride + j]);
-        acc[r][0] = hn::MulAdd(pj, v0, acc[r][0]);
-        acc[r][1] = hn::MulAdd(pj, v1, acc[r][1]);
-      }
-    }
-    HEED_UNROLL
-    for (std::size_t r = 0; r < R; ++r) {
-      hn::Store(acc[r][0], d, o + r * o_stride + c);
-      hn::Store(acc[r][1], d, o + r * o_stride + c + kLanes);
-    }
-  }
-}
-
 // The tile of keys [begin, end) as a block sees it; begin is where a panel starts.
 struct KeyTile {
   std::size_t begin = 0, end = 0;
   const float* k = nullptr;  // packed from `begin`
   const float* v = nullptr;  // row of `begin`
   std::ptrdiff_t v_stride = 0;
+  bool complete = false;      // every row of the block sees every key
   bool finite_values = true;  // of the keys that are hidden from some row
 };
+
+// l of a strip that no tile has had a key for yet; its o is not initialised.
+inline constexpr float kUntouched = -1.0f;
 
 // One strip of R rows of one head.
 struct Strip {
   std::size_t head = 0, query = 0;
-  const float* q = nullptr;  // [dim][R]
-  float *o = nullptr, *m = nullptr, *l = nullptr;
+  float* q = nullptr;  // [R][query_stride]
+  float* o = nullptr;  // [R][value_stride]
+  float* m = nullptr;  // [R]
+  float* l = nullptr;  // [R][kLanes], to be summed
 };
 
 class Block {
@@ -112,8 +58,7 @@ class Block {
     ForStrips([&](auto rows, const Strip& strip) {
       PackQueriesOf(strip, rows);
       std::fill_n(strip.m, rows, -kInf);
-      std::fill_n(strip.l, rows, 0.0f);
-      std::fill_n(strip.o, rows * shape_.value_stride, 0.0f);
+      strip.l[0] = kUntouched;
     });
     const KeyRange first = Visible(block_.first_query);
     const KeyRange last = Visible(block_.first_query + block_.queries - 1);
@@ -127,6 +72,7 @@ class Block {
       PackKeys<T>(keys, t.begin, t.end, problem_.key_dim, Space(shape_.k));
       t.k = Space(shape_.k);
       PlaceValues<T>(values, t);
+      t.complete = last.begin <= t.begin && t.end <= first.end;
       t.finite_values = HiddenValuesAreFinite(t, first, last);
       ForStrips([&](auto rows, const Strip& strip) { StripTile<rows>(strip, t); });
     }
@@ -151,25 +97,27 @@ class Block {
           Strip strip;
           strip.head = block_.kv_head * shape_.group + h;
           strip.query = block_.first_query + i;
-          strip.q = Space(shape_.q) + row * problem_.key_dim;
+          strip.q = Space(shape_.q) + row * shape_.query_stride;
           strip.o = Space(shape_.o) + row * shape_.value_stride;
           strip.m = Space(shape_.m) + row;
-          strip.l = Space(shape_.l) + row;
+          strip.l = Space(shape_.l) + row * kLanes;
           f(rows, strip);
         }
       };
-      take(std::integral_constant<std::size_t, kStripRows>());
-      take(std::integral_constant<std::size_t, kStripRows * 2 / 3>());
-      take(std::integral_constant<std::size_t, kStripRows / 3>());
-      if constexpr (kStripRows / 3 > 2) take(std::integral_constant<std::size_t, 2>());
+      take(std::integral_constant<std::size_t, kRows>());
+      if constexpr (kRows > 5) take(std::integral_constant<std::size_t, 5>());
+      take(std::integral_constant<std::size_t, 4>());
+      take(std::integral_constant<std::size_t, 3>());
+      take(std::integral_constant<std::size_t, 2>());
       take(std::integral_constant<std::size_t, 1>());
     }
   }
 
   template <class T>
   void PackQueriesAs(const Strip& strip, std::size_t rows) {
-    PackQueries(QueryRow(strip, 0).template Query<T>(), run_.q.token_stride, rows, problem_.key_dim,
-                rules_.query_scale, const_cast<float*>(strip.q));
+    for (std::size_t r = 0; r < rows; ++r)
+      PackQuery(QueryRow(strip, r).template Query<T>(), problem_.key_dim, rules_.query_scale,
+                strip.q + r * shape_.query_stride, shape_.query_stride);
   }
 
   void PackQueriesOf(const Strip& strip, std::size_t rows) {
@@ -180,17 +128,21 @@ class Block {
     }
   }
 
+  // Values are read in place where whole vectors of floats lie in whole cache lines.
   template <class T>
   void PlaceValues(const kernels::RowSource& values, KeyTile& t) {
-    if (shape_.pack_values) {
-      PackValues<T>(values, t.begin, t.end, problem_.value_dim, Space(shape_.v),
-                    shape_.value_stride);
-      t.v = Space(shape_.v);
-      t.v_stride = static_cast<std::ptrdiff_t>(shape_.value_stride);
-    } else if constexpr (std::is_same_v<T, float>) {
-      t.v = values.row<float>(t.begin);
-      t.v_stride = values.row_bytes / static_cast<std::ptrdiff_t>(sizeof(float));
+    if constexpr (std::is_same_v<T, float>) {
+      const float* v = values.row<float>(t.begin);
+      const bool aligned = (reinterpret_cast<std::uintptr_t>(v) | values.row_bytes) % 64 == 0;
+      if (aligned && values.pages == nullptr && shape_.value_stride == problem_.value_dim) {
+        t.v = v;
+        t.v_stride = values.row_bytes / static_cast<std::ptrdiff_t>(sizeof(float));
+        return;
+      }
     }
+    PackValues<T>(values, t.begin, t.end, problem_.value_dim, Space(shape_.v), shape_.value_stride);
+    t.v = Space(shape_.v);
+    t.v_stride = static_cast<std::ptrdiff_t>(shape_.value_stride);
   }
 
   // Whether p = 0 makes p v = 0 for every key of the tile that is hidden from some row.
@@ -215,17 +167,20 @@ class Block {
 
   template <std::size_t R>
   void StripTile(const Strip& strip, const KeyTile& t) {
-    const KeyRange first = Visible(strip.query), last = Visible(strip.query + R - 1);
-    const std::size_t begin = std::max(t.begin, first.begin), end = std::min(t.end, last.end);
-    if (begin >= end) return;
+    std::size_t begin = t.begin, end = t.end;
+    if (!t.complete) {
+      begin = std::max(begin, Visible(strip.query).begin);
+      end = std::min(end, Visible(strip.query + R - 1).end);
+      if (begin >= end) return;
+    }
     const std::size_t panel = (begin - t.begin) / kPanel;
     const std::size_t panels = (end - t.begin + kPanel - 1) / kPanel - panel;
     const std::size_t key = t.begin + panel * kPanel;
     const std::size_t stride = shape_.score_stride();
     float* s = Space(shape_.s);
 
-    ScorePanels<R>(strip.q, t.k + panel * kPanel * problem_.key_dim, problem_.key_dim, panels, s,
-                   stride);
+    ScorePanels<R>(strip.q, shape_.query_stride, t.k + panel * kPanel * problem_.key_dim,
+                   problem_.key_dim, panels, s, stride);
     if (rules_.change_scores())
       ChangeScores(rules_,
                    {.s = s,
@@ -239,15 +194,36 @@ class Block {
                     .position = static_cast<double>(sequence_.offset) +
                                 (static_cast<double>(strip.query) - static_cast<double>(key)),
                     .scratch = Space(shape_.scratch)});
-    for (std::size_t r = 0; r < R; ++r)
-      QueryRow(strip, r).HideOutside(key, panels * kPanel, s + r * stride);
-    if (!t.finite_values) return ExactTile(strip, R, t, key, begin, end, s);
+    if (!t.complete || end % kPanel != 0)
+      for (std::size_t r = 0; r < R; ++r)
+        QueryRow(strip, r).HideOutside(key, panels * kPanel, s + r * stride);
+    const bool first = strip.l[0] == kUntouched;
+    if (first)
+      for (std::size_t r = 0; r < R; ++r) hn::Store(hn::Zero(D()), D(), strip.l + r * kLanes);
+    if (!t.finite_values) {
+      if (first) std::fill_n(strip.o, R * shape_.value_stride, 0.0f);
+      return ExactTile(strip, R, t, key, begin, end, s);
+    }
     float factor[R];
-    for (std::size_t r = 0; r < R; ++r)
-      factor[r] = SoftmaxStep(s + r * stride, panels * kPanel, strip.m[r], strip.l[r]);
+    Soften<R>(strip, s, panels * kPanel, factor);
     const float* v = t.v + static_cast<std::ptrdiff_t>(begin - t.begin) * t.v_stride;
-    AddValues<R>(s + (begin - key), stride, v, t.v_stride, end - begin, factor, strip.o,
-                 shape_.value_stride);
+    const auto add = first ? AddValues<R, true> : AddValues<R, false>;
+    add(s + (begin - key), stride, v, t.v_stride, end - begin, factor, strip.o,
+        shape_.value_stride);
+  }
+
+  // The softmax step of R rows.
+  template <std::size_t R>
+  void Soften(const Strip& strip, float* s, std::size_t cols, float* factor) {
+    const D d;
+    float largest[R];
+    MaxOfRows<R>(s, shape_.score_stride(), cols, largest);
+    for (std::size_t r = 0; r < R; ++r) {
+      factor[r] = GrowMax(largest[r], strip.m[r]);
+      const V sums = ExpOf(s + r * shape_.score_stride(), cols, strip.m[r]);
+      float* l = strip.l + r * kLanes;
+      hn::Store(hn::MulAdd(hn::Load(d, l), hn::Set(d, factor[r]), sums), d, l);
+    }
   }
 
   // The rest of StripTile, key by key, where 0 * v is not 0: hidden keys are passed over. Scores s
@@ -262,7 +238,9 @@ class Block {
       for (std::size_t j = begin; j < end; ++j)
         hidden[j - key] = !range.contains(j) || row.Hides(j) || (rules_.mod && s[j - key] == -kInf);
       const std::size_t cols = (end - key + kPanel - 1) / kPanel * kPanel;
-      const V factor = hn::Set(d, SoftmaxStep(s, cols, strip.m[r], strip.l[r]));
+      float scale;
+      Soften<1>({.m = strip.m + r, .l = strip.l + r * kLanes}, s, cols, &scale);
+      const V factor = hn::Set(d, scale);
       for (std::size_t c = 0; c < shape_.value_stride; c += kLanes) {
         float* o = strip.o + r * shape_.value_stride + c;
         V acc = hn::Mul(factor, hn::LoadU(d, o));
@@ -279,15 +257,20 @@ class Block {
   template <class T>
   void Finish(const Strip& strip, std::size_t rows) {
     const kernels::RowSource keys = run_.kv.k.of(sequence_, n_, block_.kv_head);
+    if (strip.l[0] == kUntouched) {
+      std::fill_n(strip.l, rows * kLanes, 0.0f);
+      std::fill_n(strip.o, rows * shape_.value_stride, 0.0f);
+    }
     for (std::size_t r = 0; r < rows; ++r) {
       const auto raw_score = [&](std::size_t j) {
         float dot = 0;
         for (std::size_t c = 0; c < problem_.key_dim; ++c)
-          dot += strip.q[c * rows + r] * (LoadOne(keys.row<T>(j) + c) * keys.scale(j));
+          dot +=
+              strip.q[r * shape_.query_stride + c] * (LoadOne(keys.row<T>(j) + c) * keys.scale(j));
         return dot;
       };
-      QueryRow(strip, r).Finish(strip.m[r], strip.l[r], strip.o + r * shape_.value_stride,
-                                raw_score);
+      QueryRow(strip, r).Finish(strip.m[r], SumLanes(hn::Load(D(), strip.l + r * kLanes)),
+                                strip.o + r * shape_.value_stride, raw_score);
     }
   }
 

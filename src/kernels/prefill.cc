@@ -22,7 +22,7 @@ void PrefillTask(const kernels::PrefillBlock& block) {
 }
 
 kernels::PrefillGeometry TargetGeometry() {
-  return {kPanel, kStripRows, kLanes};
+  return {kPanel, kRows, kLanes};
 }
 
 }  // namespace HWY_NAMESPACE
@@ -39,7 +39,7 @@ namespace {
 
 // Rows of one block, over all heads of the group: packing a tile of keys costs about as much as
 // one row of scores against it.
-constexpr std::size_t kBlockRows = 192;
+constexpr std::size_t kBlockRows = 480;
 // Keys of one tile: what 64 channels make of a quarter of a 512 KB second-level cache.
 constexpr std::size_t kTileFloats = 512 * 64;
 constexpr std::size_t kMostTileKeys = 512, kLeastTileKeys = 64;
@@ -54,13 +54,13 @@ std::size_t tile_keys(std::size_t dim) {
 }
 
 std::size_t block_queries(std::size_t group) {
-  return std::max<std::size_t>(12, kBlockRows / group / 12 * 12);
+  return std::max<std::size_t>(10, kBlockRows / group / 10 * 10);
 }
 
 }  // namespace
 
-PrefillShape prefill_shape(const Problem& problem, const KeyValues& kv, std::size_t queries,
-                           std::size_t keys, Target target) {
+PrefillShape prefill_shape(const Problem& problem, std::size_t queries, std::size_t keys,
+                           Target target) {
   const PrefillGeometry geometry = HEED_FUNCTION(TargetGeometry, target)();
   PrefillShape shape;
   shape.panel = geometry.panel;
@@ -70,8 +70,7 @@ PrefillShape prefill_shape(const Problem& problem, const KeyValues& kv, std::siz
   shape.block_queries = std::min(block_queries(shape.group), std::max<std::size_t>(1, queries));
   shape.tile_keys = tile_keys(std::max(problem.key_dim, problem.value_dim));
   shape.value_stride = round_up(problem.value_dim, geometry.panel);
-  shape.pack_values = kv.v.dtype != DType::f32 || kv.v.block_table != nullptr ||
-                      shape.value_stride != problem.value_dim;
+  shape.query_stride = round_up(problem.key_dim, geometry.lanes);
 
   const std::size_t rows = shape.block_queries * shape.group;
   const std::size_t tile = std::min(shape.tile_keys, round_up(keys, geometry.panel));
@@ -80,13 +79,13 @@ PrefillShape prefill_shape(const Problem& problem, const KeyValues& kv, std::siz
     shape.floats += round_up(floats, kAlignment / sizeof(float));
     return begin;
   };
-  shape.q = take(checked_product("attention: workspace", {rows, problem.key_dim}));
+  shape.q = take(checked_product("attention: workspace", {rows, shape.query_stride}));
   shape.k = take(checked_product("attention: workspace", {tile, problem.key_dim}));
-  shape.v = take(shape.pack_values ? tile * shape.value_stride : 0);
+  shape.v = take(checked_product("attention: workspace", {tile, shape.value_stride}));
   shape.s = take(geometry.strip * shape.score_stride());
   shape.o = take(checked_product("attention: workspace", {rows, shape.value_stride}));
   shape.m = take(rows);
-  shape.l = take(rows);
+  shape.l = take(rows * geometry.lanes);
   shape.scratch = take(tile + geometry.panel);
   return shape;
 }

@@ -22,7 +22,7 @@ struct PrefillShape {
   std::size_t group = 1;          // query heads per key/value head
   std::size_t block_queries = 0;  // of each head of the group
   std::size_t tile_keys = 0;
-  bool pack_values = false;      // otherwise read in place
+  std::size_t query_stride = 0;  // d_k rounded up to whole vectors
   std::size_t value_stride = 0;  // d_v rounded up to a panel
   // Where the parts of a workspace begin, in floats, and how many there are.
   std::size_t q = 0, k = 0, v = 0, s = 0, o = 0, m = 0, l = 0, scratch = 0, floats = 0;
@@ -31,8 +31,8 @@ struct PrefillShape {
 };
 
 // For sequences of at most `queries` queries and `keys` keys.
-PrefillShape prefill_shape(const Problem& problem, const KeyValues& kv, std::size_t queries,
-                           std::size_t keys, Target target);
+PrefillShape prefill_shape(const Problem& problem, std::size_t queries, std::size_t keys,
+                           Target target);
 
 // A block of queries of a sequence and what it costs; tasks are these times the key/value heads.
 struct PrefillItem {

@@ -65,8 +65,9 @@ class Row {
         l = l * scale + std::exp2(s - top);
         m = top;
       }
-      lse = static_cast<float>((static_cast<double>(m) + std::log2(static_cast<double>(l))) *
-                               kernels::kLn2);
+      if (run_.lse)
+        lse = static_cast<float>((static_cast<double>(m) + std::log2(static_cast<double>(l))) *
+                                 kernels::kLn2);
       scale /= l;
     }
     Store(o, scale);

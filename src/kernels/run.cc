@@ -40,7 +40,7 @@ Runner::Runner(const Run& run, std::size_t queries, std::size_t keys, const Exec
       progress_(execution.progress),
       queries_(queries),
       keys_(keys),
-      prefill_(prefill_shape(*run.problem, run.kv, queries, keys, target_)),
+      prefill_(prefill_shape(*run.problem, queries, keys, target_)),
       decode_(decode_shape(*run.problem, run.kv, queries, keys, target_)) {
   const Problem& problem = *run.problem;
   for (auto* sequences : {&prefill_sequences_, &decode_sequences_})
@@ -107,7 +107,7 @@ std::size_t Runner::workspace_bytes(const Problem& problem) const {
 }
 
 void Runner::run(const Run& run) {
-  const PrefillShape prefill = prefill_shape(*run.problem, run.kv, queries_, keys_, target_);
+  const PrefillShape prefill = prefill_shape(*run.problem, queries_, keys_, target_);
   const DecodeShape decode = decode_shape(*run.problem, run.kv, queries_, keys_, target_);
   const std::size_t needed = std::max(prefill.floats, decode.floats),
                     planned = std::max(prefill_.floats, decode_.floats);

@@ -15,6 +15,7 @@
 #define HWY_INLINE inline
 #define HWY_ATTR
 #define HWY_RESTRICT
+#define HWY_ATTR
 #define HWY_DISPATCH_TABLE(F) F##Table
 #define HWY_EXPORT(F) static decltype(&N_SCALAR::F) const F##Table[1] = {&N_SCALAR::F}
 

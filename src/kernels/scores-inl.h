@@ -211,37 +211,66 @@ inline void ChangeScores(const kernels::ScoreRules& rules, const Tile& tile) {
   if (rules.mask) MaskScores(rules, tile);
 }
 
-// The largest of s[0, n), n a multiple of kLanes; NaN may be passed over.
-HWY_INLINE float MaxOf(const float* s, std::size_t n) {
+// largest[r] = the largest of s[r * stride + [0, n)], n a multiple of kLanes; NaN may be passed
+// over.
+template <std::size_t R>
+HWY_INLINE void MaxOfRows(const float* s, std::size_t stride, std::size_t n, float* largest) {
   const D d;
-  V m = hn::Set(d, -kInf);
-  for (std::size_t c = 0; c < n; c += kLanes) m = hn::Max(m, hn::LoadU(d, s + c));
-  return MaxLanes(m);
-}
-
-// s[0, n) <- 2^(s - m); returns the sum. n a multiple of kLanes.
-HWY_INLINE float ExpOf(float* s, std::size_t n, float m) {
-  const D d;
-  const V reference = hn::Set(d, m);
-  V sum = hn::Zero(d);
+  V m[R];
+  HEED_UNROLL
+  for (std::size_t r = 0; r < R; ++r) m[r] = hn::Set(d, -kInf);
   for (std::size_t c = 0; c < n; c += kLanes) {
-    const V p = Exp2(hn::Sub(hn::LoadU(d, s + c), reference));
-    hn::StoreU(p, d, s + c);
-    sum = hn::Add(sum, p);
+    HEED_UNROLL
+    for (std::size_t r = 0; r < R; ++r) m[r] = hn::Max(m[r], hn::LoadU(d, s + r * stride + c));
   }
-  return SumLanes(sum);
+  for (std::size_t r = 0; r < R; ++r) largest[r] = MaxLanes(m[r]);
 }
 
-// The softmax step for one row: s[0, n) <- 2^(s - m) with m grown to cover it, l to match.
-// Returns the factor that rescales what has been accumulated so far.
+// Grows m to cover a score. m is kept an integer, so that rescaling is exact. Returns the factor
+// that rescales what has been accumulated so far.
+HWY_INLINE float GrowMax(float score, float& m) {
+  if (!(score > m)) return 1.0f;
+  const float before = m;
+  m = std::ceil(score);
+  return hn::GetLane(Exp2(hn::Set(D(), before - m)));  // 0 from -infinity
+}
+
+// s[0, n) <- f(s); returns the sums of every kLanes-th. n a multiple of kLanes.
+template <class F>
+HWY_INLINE V Transform(F&& f, float* s, std::size_t n) {
+  const D d;
+  V sum0 = hn::Zero(d), sum1 = hn::Zero(d);
+  std::size_t c = 0;
+  for (; c + 2 * kLanes <= n; c += 2 * kLanes) {
+    const V p0 = f(hn::LoadU(d, s + c)), p1 = f(hn::LoadU(d, s + c + kLanes));
+    hn::StoreU(p0, d, s + c);
+    hn::StoreU(p1, d, s + c + kLanes);
+    sum0 = hn::Add(sum0, p0);
+    sum1 = hn::Add(sum1, p1);
+  }
+  if (c < n) {
+    const V p = f(hn::LoadU(d, s + c));
+    hn::StoreU(p, d, s + c);
+    sum0 = hn::Add(sum0, p);
+  }
+  return hn::Add(sum0, sum1);
+}
+
+// s[0, n) <- 2^(s - m), for an m from GrowMax; returns the sums of every kLanes-th.
+HWY_INLINE V ExpOf(float* s, std::size_t n, float m) {
+  if (m == -kInf) m = 0.0f;  // nothing visible yet: avoid -inf - -inf
+  if (std::fabs(m) <= 0x1p21f) return Transform(Exp2Minus(m), s, n);
+  const V reference = hn::Set(D(), m);
+  return Transform([reference](V x) HWY_ATTR { return Exp2(hn::Sub(x, reference)); }, s, n);
+}
+
+// The softmax step for one row: s[0, n) <- 2^(s - m) with m grown to cover it, l to match. n a
+// multiple of kLanes. Returns the factor that rescales what has been accumulated so far.
 HWY_INLINE float SoftmaxStep(float* s, std::size_t n, float& m, float& l) {
-  const float largest = MaxOf(s, n);
-  const float m_new = largest > m ? largest : m;
-  const float reference = m_new == -kInf ? 0.0f : m_new;  // nothing visible yet: avoid -inf - -inf
-  const float factor =
-      m == m_new ? 1.0f : hn::GetLane(Exp2(hn::Set(D(), m - reference)));  // 0 from -infinity
-  l = l * factor + ExpOf(s, n, reference);
-  m = m_new;
+  float largest;
+  MaxOfRows<1>(s, 0, n, &largest);
+  const float factor = GrowMax(largest, m);
+  l = l * factor + SumLanes(ExpOf(s, n, m));
   return factor;
 }
 
