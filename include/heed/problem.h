@@ -115,7 +115,7 @@ void set_heads(Problem& problem, std::size_t heads);
 
 struct GenerateOptions {
   std::uint64_t seed = 7;
-  std::vector<std::string> tokens;  // empty: `count` tokens without names
+  std::vector<std::string> tokens = {};  // empty: `count` tokens without names
   std::size_t count = 0;
   std::size_t dim = 4;           // of the embedding
   std::size_t heads = 1;         // d_k = d_v = dim / heads, and W_O where heads > 1

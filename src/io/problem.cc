@@ -2,14 +2,12 @@
 #include "heed/problem.h"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <utility>
 
-#include "base/charconv.h"
 #include "base/checks.h"
 #include "heed/io.h"
 #include "io/fields.h"
+#include "io/mask.h"
 #include "io/text.h"
 
 namespace heed::explain {
@@ -20,17 +18,23 @@ using io::JsonValue;
 using io::Numbers;
 using Kind = io::JsonValue::Kind;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
 constexpr std::string_view kSequenceKeys[] = {
     "tokens", "text", "context_tokens", "x",    "context", "q",         "k",
     "v",      "keys", "query",          "mask", "bias",    "key_length"};
-constexpr std::string_view kSharedKeys[] = {
-    "title",         "comment",       "batch",        "w_q",     "w_k",         "w_v",
-    "w_o",           "b_q",           "b_k",          "b_v",     "b_o",         "heads",
-    "kv_heads",      "values",        "scale",        "softcap", "causal",      "query_offset",
-    "window_left",   "window_right",  "alibi_slopes", "sinks",   "key_lengths", "generate",
-    "inputs_origin", "weights_origin", "solution"};
+constexpr std::string_view kSharedKeys[] = {"title",         "comment",
+                                            "batch",         "w_q",
+                                            "w_k",           "w_v",
+                                            "w_o",           "b_q",
+                                            "b_k",           "b_v",
+                                            "b_o",           "heads",
+                                            "kv_heads",      "values",
+                                            "scale",         "softcap",
+                                            "causal",        "query_offset",
+                                            "window_left",   "window_right",
+                                            "alibi_slopes",  "sinks",
+                                            "key_lengths",   "generate",
+                                            "inputs_origin", "weights_origin",
+                                            "solution"};
 
 std::vector<std::string_view> all_keys() {
   std::vector<std::string_view> keys(std::begin(kSequenceKeys), std::end(kSequenceKeys));
@@ -46,37 +50,6 @@ std::string display_name(std::string_view key) {
   const bool weight = key.size() == 3 && key[1] == '_';
   if (!weight) return std::string(key);
   return {key[0] == 'w' ? 'W' : 'b', '_', static_cast<char>(key[2] - 'a' + 'A')};
-}
-
-// A mask as 1 (attend) and 0 (hidden), from booleans, from 0 and 1, or from 0 and -infinity.
-Matrix mask_from(const Numbers& numbers, const std::string& name) {
-  Matrix mask = numbers.matrix();
-  const auto& v = mask.values;
-  const bool additive = std::count(v.begin(), v.end(), -kInf) > 0;
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    const bool fits = v[i] == 0 || v[i] == (additive ? -kInf : 1);
-    require(fits, name, ": ", io::place_of(i, std::array{mask.rows, mask.cols}),
-            additive ? " is neither 0 nor \"-inf\"" : " is neither 0 nor 1",
-            "; numbers to be added to the scores belong in \"bias\"", at_line(numbers.line));
-  }
-  const bool only_zeros = std::all_of(v.begin(), v.end(), [](double x) { return x == 0; });
-  require(!only_zeros || numbers.booleans, name,
-          ": holds nothing but 0, which hides every key as a mask of 0 and 1, and none as one of 0 "
-          "and \"-inf\"; write false or true",
-          at_line(numbers.line));
-  if (additive)
-    for (double& x : mask.values) x = x == 0 ? 1 : 0;
-  return mask;
-}
-
-// Of "pad:3": the number of keys to keep.
-std::size_t padding(const std::string& text, std::size_t line) {
-  std::size_t length = 0;
-  const char *first = text.data() + 4, *last = text.data() + text.size();
-  const auto result = std::from_chars(first, last, length);
-  require(result.ec == std::errc() && result.ptr == last, "mask: is \"", io::printable(text),
-          "\", expected pad: and the number of keys to keep, such as pad:3", at_line(line));
-  return length;
 }
 
 class Reader {
@@ -329,7 +302,7 @@ class Reader {
         return;
       }
       if (value.text.starts_with("pad:")) {
-        s.key_length = padding(value.text, value.line);
+        s.key_length = io::padding(value.text, value.line);
         return;
       }
     }
@@ -339,7 +312,7 @@ class Reader {
               at_line(n.line));
       n = n.part(row_);
     }
-    s.mask = mask_from(n, "mask" + suffix_);
+    s.mask = io::mask_from(n, "mask" + suffix_);
   }
 
   // --- weights -------------------------------------------------------------------------------
@@ -476,33 +449,6 @@ Problem parse_problem(std::string_view json, const std::filesystem::path& folder
 Problem read_problem(const std::filesystem::path& path) {
   const std::string name = path == "-" ? "standard input" : path.filename().string();
   return parse_problem(io::read_text(path), path.parent_path(), name);
-}
-
-void set_mask(Problem& problem, std::string_view mask) {
-  problem.causal.reset();
-  for (Sequence& s : problem.sequences) {
-    s.mask = {};
-    s.key_length.reset();
-  }
-  if (mask == "none") return;
-  if (mask == "causal") {
-    problem.causal = Causal::upper_left;
-    return;
-  }
-  if (mask.starts_with("pad:")) {
-    const std::size_t length = padding(std::string(mask), 0);
-    for (Sequence& s : problem.sequences) s.key_length = length;
-    return;
-  }
-  JsonValue value;
-  if (std::filesystem::path(mask).extension() == ".json") {
-    value = io::parse_json(io::read_text(mask), mask);
-  } else {
-    value.kind = Kind::string;
-    value.text = mask;
-  }
-  const Matrix matrix = mask_from(io::read_numbers(value, "mask", 2, {}), "mask");
-  for (Sequence& s : problem.sequences) s.mask = matrix;
 }
 
 }  // namespace heed::explain

@@ -92,8 +92,8 @@ class Reader {
       std::string id;
       for (const auto& [key, value] : item.members) {
         if (!is_one_of(key, kWhere)) {
-          require(claimed == nullptr, "steps: an item claims both ", id, " and ", io::in_quotes(key),
-                  at_line(value.line));
+          require(claimed == nullptr, "steps: an item claims both ", id, " and ",
+                  io::in_quotes(key), at_line(value.line));
           claimed = &value;
           id = key;
         }

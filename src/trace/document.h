@@ -103,6 +103,12 @@ std::vector<Block> build_document(const Trace& trace, const RenderOptions& optio
 Grid make_grid(const Trace& trace, const Node& node, const RenderOptions& options,
                bool transposed = false);
 
+// Where row or column `index` of `size` is shown; nothing when it is left out.
+std::optional<std::size_t> shown_at(std::size_t size, std::size_t index);
+
+// Whether the entry of a masked score or of its weight is hidden.
+bool is_hidden(const Trace& trace, const Node& node, std::size_t i, std::size_t j);
+
 // The same grid with at most `columns` (>= 3) columns shown, for pages narrower than it.
 Grid narrowed(const Grid& grid, std::size_t columns);
 

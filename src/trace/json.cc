@@ -27,6 +27,15 @@ void add_heads(JsonObject& json, std::string_view key, const std::vector<Matrix>
     json.add(key, json_array(heads, json_matrix));
 }
 
+// One row of numbers, or the list of one per head.
+void add_biases(JsonObject& json, std::string_view key, const std::vector<Matrix>& heads) {
+  const auto row = [](const Matrix& m) { return json_numbers(m.values); };
+  if (heads.size() == 1)
+    json.add(key, row(heads[0]));
+  else if (!heads.empty())
+    json.add(key, json_array(heads, row));
+}
+
 void add_matrix(JsonObject& json, std::string_view key, const Matrix& matrix) {
   if (!matrix.empty()) json.add(key, json_matrix(matrix));
 }
@@ -57,11 +66,11 @@ void add_weights(JsonObject& json, const Problem& p) {
   add_heads(json, "w_q", p.w_q);
   add_heads(json, "w_k", p.w_k);
   add_heads(json, "w_v", p.w_v);
-  add_heads(json, "b_q", p.b_q);
-  add_heads(json, "b_k", p.b_k);
-  add_heads(json, "b_v", p.b_v);
+  add_biases(json, "b_q", p.b_q);
+  add_biases(json, "b_k", p.b_k);
+  add_biases(json, "b_v", p.b_v);
   add_matrix(json, "w_o", p.w_o);
-  add_matrix(json, "b_o", p.b_o);
+  if (!p.b_o.empty()) add_biases(json, "b_o", {p.b_o});
 }
 
 void add_options(JsonObject& json, const Problem& p) {

@@ -56,7 +56,8 @@ class Writer {
 
   void operator()(const Graph&) {
     gap();
-    for (const std::string& line : graph_lines(trace_, style_)) put(line);
+    for (const std::string& line : graph_lines(trace_, style_))
+      put(fit(line, style_.width, style_.ascii));
   }
 
   void operator()(const StepHead& head) {
@@ -70,7 +71,7 @@ class Writer {
     if (both + 2 <= style_.width) {
       put(left + std::string(style_.width - both, ' ') + shapes);
     } else {
-      put(title);
+      put(fit(title, style_.width, style_.ascii));
       paragraph_lines(head.text.formula + "    " + head.text.shapes, 2);
     }
     put(repeated(style_("─"), style_.width));
