@@ -14,7 +14,7 @@ namespace {
 // Two-byte void elements can hardly be anything but bfloat16 here.
 constexpr io::ReadOptions kReading{.bf16_from_v2 = true};
 
-std::unique_ptr<io::TensorFile> open_file(const std::string& path) {
+std::unique_ptr<io::TensorFile> open_path(const std::string& path) {
   if (path != "-") return std::make_unique<io::TensorFile>(std::filesystem::path(path), kReading);
   return std::make_unique<io::TensorFile>(io::read_stream(stdin, "standard input"),
                                           "standard input", kReading);
@@ -33,7 +33,7 @@ std::string full_path(const std::string& path) {
 const io::TensorFile& InputFiles::file(const std::string& path) {
   for (const auto& [name, opened] : files_)
     if (name == path) return *opened;
-  files_.emplace_back(path, open_file(path));
+  files_.emplace_back(path, open_path(path));
   return *files_.back().second;
 }
 
@@ -46,6 +46,14 @@ io::ArrayView InputFiles::open(const std::string& flag, const std::string& addre
       throw Error(address + ": holds " + std::to_string(opened.tensors().size()) +
                   " tensors; name one of them, " + address + ":NAME");
     return opened.view(opened.tensors()[0].name);
+  } catch (const Error& e) {
+    throw Error(flag + ": " + e.what());
+  }
+}
+
+const io::TensorFile& InputFiles::open_file(const std::string& flag, const std::string& path) {
+  try {
+    return file(path);
   } catch (const Error& e) {
     throw Error(flag + ": " + e.what());
   }

@@ -16,6 +16,9 @@ class InputFiles {
   // `flag` is what errors call the tensor: "--query q.npy: ...".
   io::ArrayView open(const std::string& flag, const std::string& address);
 
+  // A whole file, to be asked for tensors by name.
+  const io::TensorFile& open_file(const std::string& flag, const std::string& path);
+
   // Keeps a tensor that was made from others.
   io::ArrayView keep(io::Array array);
 

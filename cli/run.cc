@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/run_attention.h"
+#include "cli/run_layer.h"
 #include "heed/error.h"
 
 namespace heed::cli {
@@ -25,7 +26,11 @@ void check_threads(std::size_t threads) {
 void run(const RunOptions& flags) {
   check_threads(flags.threads);
   try {
-    run_attention(flags);
+    if (flags.from.empty()) {
+      run_attention(flags);
+    } else {
+      run_layer(flags);
+    }
   } catch (const Cancelled&) {
     std::fputs("heed: stopped, nothing was written\n", stderr);
     throw ExitCode{interrupted_exit_code()};
@@ -93,6 +98,17 @@ void add_output_flags(CLI::App& command, RunOptions& flags) {
   group.add("--present-value", flags.present_value, "FILE", "Past and present values");
 }
 
+void add_layer_flags(CLI::App& command, RunOptions& flags) {
+  Group group(command, "Multi-head layer");
+  group.add("--from", flags.from, "FILE", "Where its weights are: safetensors, an index, .npz");
+  group.add("--layer", flags.layer, "NAME", "What the names of its weights begin with");
+  group.add("--context", flags.context, "FILE", "Keys and values come from this (B, N, d)");
+  group.add("--rope-base", flags.rope_base, "X", "Rotary positions, for example 10000");
+  command.add_flag("--rope-interleaved", flags.rope_interleaved, "Pairs 2c, 2c+1, not c, c+d/2")
+      ->group("Multi-head layer");
+  group.add("x", flags.input, "FILE", "Its input (B, N, d_model) or (N, d_model)");
+}
+
 void add_execution_flags(CLI::App& command, RunOptions& flags) {
   Group group(command, "Execution");
   group.add("--dtype", flags.dtype, "TYPE", "f32, f16, bf16 or f64: convert inputs to it")
@@ -109,6 +125,7 @@ void add_run(CLI::App& app) {
   add_tensor_flags(*command, *flags);
   add_score_flags(*command, *flags);
   add_output_flags(*command, *flags);
+  add_layer_flags(*command, *flags);
   add_execution_flags(*command, *flags);
   command->footer(
       "FILE is x.npy, x.npz:NAME or x.safetensors:NAME; - is standard input or output.\n"

@@ -25,7 +25,10 @@ struct RunOptions {
   std::size_t threads = 0;
   bool plan = false;
 
-  std::string from, layer, context, input;  // a multi-head layer stored in a file
+  // A multi-head layer stored in a file.
+  std::string from, layer, context, input;
+  std::optional<double> rope_base;
+  bool rope_interleaved = false;
 };
 
 }  // namespace heed::cli

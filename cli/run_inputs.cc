@@ -16,12 +16,6 @@ bool is_floating(DType t) {
   return t == DType::f32 || t == DType::f16 || t == DType::bf16 || t == DType::f64;
 }
 
-DType parse_dtype(const std::string& name) {
-  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64})
-    if (name == name_of(t)) return t;
-  throw Error("--dtype: is " + name + ", expected f32, f16, bf16 or f64");
-}
-
 // Strides of a contiguous tensor whose sizes are set.
 template <class View>
 void lay_out(View& view, Axes axes) {
@@ -276,19 +270,30 @@ std::size_t most_keys(const AttentionInputs& inputs) {
 
 }  // namespace
 
-void read_inputs(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs) {
-  if (flags.past_key.empty() != flags.past_value.empty())
-    throw Error("--past-key and --past-value belong together");
+DType parse_dtype(const std::string& name) {
+  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64})
+    if (name == name_of(t)) return t;
+  throw Error("--dtype: is " + name + ", expected f32, f16, bf16 or f64");
+}
+
+void read_options(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs) {
   if (flags.cu_seqlens_q.empty() != flags.cu_seqlens_k.empty())
     throw Error("--cu-seqlens-q and --cu-seqlens-k belong together");
-  if (!flags.past_key.empty() && !flags.cu_seqlens_k.empty())
-    throw Error("--past-key and --cu-seqlens-k do not go together");
   inputs.key_lengths = read_integers("--kv-lengths", flags.kv_lengths, files);
   inputs.cu_seqlens_q = read_integers("--cu-seqlens-q", flags.cu_seqlens_q, files);
   inputs.cu_seqlens_k = read_integers("--cu-seqlens-k", flags.cu_seqlens_k, files);
   inputs.alibi_slopes = read_floats("--alibi", flags.alibi, files);
   inputs.sinks = read_floats("--sinks", flags.sinks, files);
+  set_options(flags, inputs);
+  read_query_offset(flags, files, inputs);
+  read_mask(flags, files, most_keys(inputs), inputs);
+}
 
+void read_inputs(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs) {
+  if (flags.past_key.empty() != flags.past_value.empty())
+    throw Error("--past-key and --past-value belong together");
+  if (!flags.past_key.empty() && !flags.cu_seqlens_k.empty())
+    throw Error("--past-key and --cu-seqlens-k do not go together");
   const auto kv_heads = flags.kv_heads ? flags.kv_heads : flags.query_heads;
   const std::string kv_flag = flags.kv_heads ? "--kv-heads" : "--query-heads";
   TensorReader reader(flags, files, inputs.copied_bytes);
@@ -306,9 +311,7 @@ void read_inputs(const RunOptions& flags, InputFiles& files, AttentionInputs& in
   const bool wide =
       inputs.q.dtype == DType::f64 || inputs.k.dtype == DType::f64 || inputs.v.dtype == DType::f64;
   inputs.dtype = wide ? DType::f64 : inputs.q.dtype;
-  set_options(flags, inputs);
-  read_query_offset(flags, files, inputs);
-  read_mask(flags, files, most_keys(inputs), inputs);
+  read_options(flags, files, inputs);
 }
 
 io::Shape output_shape(const AttentionInputs& inputs, std::size_t dim) {

@@ -36,7 +36,14 @@ struct AttentionInputs {
   AttentionInputs& operator=(const AttentionInputs&) = delete;
 };
 
+// Everything but the tensors: inputs.options, for the shapes of q and k, which are set.
+void read_options(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs);
+
+// The tensors and the options.
 void read_inputs(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs);
+
+// What --dtype says.
+DType parse_dtype(const std::string& name);
 
 // The shape of a tensor with the heads and tokens of the query and `dim` columns, laid out like it.
 io::Shape output_shape(const AttentionInputs& inputs, std::size_t dim);

@@ -9,22 +9,11 @@
 
 #include "cli/run_attention.h"
 #include "cli/run_reference.h"
+#include "cli/units.h"
 #include "heed/attention.h"
 
 namespace heed::cli {
 namespace {
-
-// "1.5 MB": three significant digits and a decimal prefix.
-std::string with_prefix(double x, const std::string& unit) {
-  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
-  std::size_t prefix = 0;
-  while (x >= 999.5 && prefix + 1 < std::size(kPrefixes)) {
-    x /= 1000;
-    ++prefix;
-  }
-  const int decimals = x >= 99.95 || prefix == 0 ? 0 : x >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f} {}{}", x, decimals, kPrefixes[prefix], unit);
-}
 
 std::string duration(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.0f} us", seconds * 1e6);
