@@ -75,7 +75,7 @@ fuzz: packages-build packages-fuzz  ## every parser under libFuzzer, a minute ea
 			-print_final_stats=1 -verbosity=0 -artifact_prefix=build-fuzz/found-$$parser- \
 			build-fuzz/corpus/$$parser fuzz/corpus/$$parser || exit 1; done
 
-BENCH_CLAIMS := doubling memory overhead
+BENCH_CLAIMS := doubling memory overhead products
 bench: packages-build packages-bench  ## speed as fractions of this machine's limits (BENCH="--shapes P2"), and single claims
 	@cmake --preset release -B build-bench -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_BENCH=ON $(LAUNCHER) >/dev/null
 	@cmake --build build-bench -j $(JOBS)

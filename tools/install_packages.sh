@@ -15,7 +15,7 @@ packages_of() {
     fuzz)  echo clang libclang-rt-14-dev ;;
     coverage) echo gcovr ;;
     tex)   echo texlive-latex-base texlive-latex-recommended texlive-latex-extra poppler-utils ;;
-    bench) echo libbenchmark-dev ;;
+    bench) echo libbenchmark-dev libopenblas-dev ;;
     wheel) echo python3 python3-dev python3-venv ;;
     peers) echo libeigen3-dev libopenblas-dev python3 python3-venv ;;
     *) echo "install_packages.sh: no group '$1'" >&2; exit 2 ;;
