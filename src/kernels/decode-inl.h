@@ -237,9 +237,10 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, std::size_t q_stride, Row
 }
 
 // The scores of `keys` keys. Every key is summed in the same order, whatever its neighbours.
+// Not inlined, nor MixBlock: the caller's variables would push theirs out of the registers.
 template <class T, std::size_t kRows>
-HWY_INLINE void ScoreBlock(const float* q, std::size_t q_stride, Rows k, std::size_t keys,
-                           std::size_t dim, float* s, std::size_t stride, Prefetcher& ahead) {
+HWY_NOINLINE void ScoreBlock(const float* q, std::size_t q_stride, Rows k, std::size_t keys,
+                             std::size_t dim, float* s, std::size_t stride, Prefetcher& ahead) {
   constexpr std::size_t kKeys = kRows == 4 ? 2 : 4;
   std::size_t j = 0;
   for (; j + kKeys <= keys; j += kKeys)
@@ -297,7 +298,7 @@ HWY_INLINE void MixColumns(const Mix& mix, std::size_t c, Load&& load) {
 }
 
 template <class T, std::size_t kRows>
-HWY_INLINE void MixBlock(const Mix& mix, Prefetcher& ahead) {
+HWY_NOINLINE void MixBlock(const Mix& mix, Prefetcher& ahead) {
   constexpr std::size_t kPairs = 4 / kRows;
   const auto load_pairs = [](const T* row, auto& x) HWY_ATTR {
     constexpr std::size_t kVectors = sizeof(x) / sizeof(x[0]);

@@ -14,6 +14,7 @@
 #define HWY_ONCE 1
 #define HWY_INLINE inline
 #define HWY_ATTR
+#define HWY_NOINLINE
 #define HWY_RESTRICT
 #define HWY_ATTR
 #define HWY_DISPATCH_TABLE(F) F##Table
