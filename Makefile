@@ -9,7 +9,7 @@ WERROR := $(if $(CI),-DHEED_WERROR=ON)
 PYTHON := -DHEED_BUILD_PYTHON=ON $(if $(wildcard /usr/bin/python3),-DPython3_EXECUTABLE=/usr/bin/python3)
 COVERAGE_SKIP := Install|Kernel|Web|Docs
 
-.PHONY: help build run test lint format install asan tsan coverage fuzz bench bench-peers wheel clean
+.PHONY: help build run test lint format install asan tsan coverage fuzz bench bench-peers goldens wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -52,6 +52,9 @@ lint: packages-build packages-test packages-lint  ## clang-format, clang-tidy an
 	@tools/check_layers.py
 	@cmake --preset debug -DHEED_BUILD_TESTS=OFF -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_COMPILER=clang $(LAUNCHER) -B build-lint >/dev/null
 	@git ls-files 'src/*.cc' 'cli/*.cc' | grep -v _test.cc | xargs -P $(JOBS) -n 4 clang-tidy -p build-lint --quiet
+
+goldens: build  ## writes the golden pages of heed explain anew: read the difference before committing it
+	@python3 tests/golden/golden.py --heed build/heed --update
 
 format:  ## formats every C and C++ file
 	@clang-format -i $(FORMATTED)

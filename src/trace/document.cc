@@ -80,12 +80,15 @@ class Builder {
     const Sizes& s = trace_.sizes;
     if (s.parameters() == 0) return;
     // The formulas hold where keys and values have the heads and the model size of the queries.
-    const bool plain = s.kv_heads == s.heads && s.d_context == s.d;
+    const bool plain = s.kv_heads == s.heads && s.d_context == s.d &&
+                       trace_.find("W_Q") != nullptr && trace_.find("W_K") != nullptr;
     const auto n = [](std::size_t size) { return std::to_string(size); };
     std::string text;
-    if (plain)
+    if (plain && trace_.find("W_V") != nullptr)
       text =
           "d·(2m + l)·T = " + n(s.d) + "·(2·" + n(s.m) + " + " + n(s.l) + ")·" + n(s.heads) + " = ";
+    else if (plain)  // no values, or keys that serve as values
+      text = "d·2m·T = " + n(s.d) + "·2·" + n(s.m) + "·" + n(s.heads) + " = ";
     text += with_commas(s.head_parameters) + " in the heads";
     if (s.output_parameters != 0)
       text += ", T·l·d = " + n(s.heads) + "·" + n(s.l) + "·" + n(s.d_out) + " = " +
@@ -311,13 +314,25 @@ class Builder {
     const std::size_t rows = options_.view == View::row && everything() ? node.values.rows : 0;
     const std::size_t cols = options_.view == View::column && everything() ? node.values.cols : 0;
     const auto add = [&](std::size_t index) {
-      blocks_.emplace_back(
-          Parts{combine(trace_, node, options_.view, index),
-                unique_labels(options_.view == View::column ? node.row_labels : node.col_labels),
-                style_});
+      Parts parts;
+      parts.combination = combine(trace_, node, options_.view, index);
+      parts.col_labels =
+          unique_labels(options_.view == View::column ? node.row_labels : node.col_labels);
+      parts.style = style_;
+      if (options_.detail != Detail::full) leave_out_the_middle(parts);
+      blocks_.emplace_back(std::move(parts));
     };
     if (rows + cols == 0) add(options_.view == View::column ? col : row);
     for (std::size_t index = 0; index < rows + cols; ++index) add(index);
+  }
+
+  static void leave_out_the_middle(Parts& parts) {
+    std::vector<Part>& all = parts.combination.parts;
+    if (all.size() <= kMostShown) return;
+    constexpr std::size_t kTail = 2;
+    parts.gap = kMostTerms - kTail;
+    parts.left_out = all.size() - kMostTerms;
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(parts.gap), all.end() - kTail);
   }
 
   // One entry alone: its step, with the row and column it comes from marked.
@@ -336,9 +351,7 @@ class Builder {
     Equation result;
     const auto add = [&](const Node& shown, const std::string& sign, bool transposed,
                          std::optional<std::size_t> mark_row, std::optional<std::size_t> mark_col) {
-      Grid grid = make_grid(trace_, shown, options_, transposed);
-      if (mark_row) grid.marked_row = shown_at(grid.rows, *mark_row);
-      if (mark_col) grid.marked_col = shown_at(grid.cols, *mark_col);
+      Grid grid = make_grid(trace_, shown, options_, transposed, {mark_row, mark_col});
       if (node.op == Op::concat && &shown != &node) grid.head = shown.head + 1;
       if (!result.grids.empty()) result.operators.push_back(sign);
       result.grids.push_back(std::move(grid));

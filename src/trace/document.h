@@ -27,8 +27,8 @@ struct Cell {
   double value = 0;
 };
 
-// A matrix as it is shown: past kMostShown rows or columns the middle is left out, as one row or
-// column of "…" that stands for `left_out` of them.
+// A matrix as it is shown: past kMostShown rows or columns the middle is left out, in gaps: rows or
+// columns of "…".
 struct Grid {
   // What colours mean: numbers around 0 (diverging), weights in 0..1 (sequential), none.
   enum class Scale : std::uint8_t { diverging, weights, none };
@@ -38,10 +38,9 @@ struct Grid {
   bool transposed = false;         // shown as Kᵀ
   std::size_t rows = 0, cols = 0;  // of the whole matrix, as shown
   Axis row_axis = Axis::query, col_axis = Axis::feature;
-  std::vector<std::string> row_labels, col_labels;    // of what is shown; "…" where left out
-  std::vector<std::vector<Cell>> cells;               // [shown rows][shown cols]
-  std::optional<std::size_t> elided_row, elided_col;  // which of them is the "…"
-  std::size_t rows_left_out = 0, cols_left_out = 0;
+  std::vector<std::string> row_labels, col_labels;  // of what is shown; "…" of a gap
+  std::vector<std::vector<Cell>> cells;             // [shown rows][shown cols]
+  std::vector<std::size_t> row_gaps, col_gaps;  // of each shown: how many a gap leaves out, or 0
   Scale scale = Scale::diverging;
   double bound = 0;                                   // diverging: the largest magnitude
   std::optional<std::size_t> marked_row, marked_col;  // shown ones to outline; both: one cell
@@ -86,7 +85,8 @@ struct SoftmaxTable {
 };
 // A product seen by rows, by columns, or as outer products.
 struct Parts {
-  Combination combination;
+  Combination combination;              // past kMostShown parts without those of the gap
+  std::size_t gap = 0, left_out = 0;    // `left_out` parts are missing before parts[gap]
   std::vector<std::string> col_labels;  // of a row; rows of a column
   NumberStyle style;
 };
@@ -99,12 +99,22 @@ using Block = std::variant<Heading, Paragraph, Facts, Graph, StepHead, Equation,
 
 std::vector<Block> build_document(const Trace& trace, const RenderOptions& options);
 
-// The grid of a node; `transposed` shows it with rows and columns exchanged.
+// An entry, row or column of a grid to outline; it is shown even in the middle of a long matrix.
+struct Marks {
+  std::optional<std::size_t> row, col;  // both: one cell
+};
+// The grid of a node; `transposed` shows it with rows and columns exchanged (the marks count those
+// of what is shown).
 Grid make_grid(const Trace& trace, const Node& node, const RenderOptions& options,
-               bool transposed = false);
+               bool transposed = false, const Marks& marks = {});
 
-// Where row or column `index` of `size` is shown; nothing when it is left out.
-std::optional<std::size_t> shown_at(std::size_t size, std::size_t index);
+// A table without colours of cells already worded, its middle left out where it is long.
+Grid make_table(const std::vector<std::string>& row_labels,
+                const std::vector<std::string>& col_labels,
+                const std::vector<std::vector<Cell>>& cells);
+
+// How many rows or columns all gaps together leave out.
+std::size_t left_out(const std::vector<std::size_t>& gaps);
 
 // Whether the entry of a masked score or of its weight is hidden.
 bool is_hidden(const Trace& trace, const Node& node, std::size_t i, std::size_t j);
@@ -118,8 +128,12 @@ std::string name_of(const Grid& grid);
 // Which way a grid is read, for its corner: "query ↓ key →"; features go without saying.
 std::string axes_text(const Grid& grid);
 
-// "[1, 2; 3, 4]": a small matrix on one line, past kMostShown entries shortened.
-std::string matrix_text(const Matrix& matrix, const NumberStyle& style);
+// "[1, 2; 3, 4]": a small matrix on one line, past `most` rows or columns shortened.
+std::string matrix_text(const Matrix& matrix, const NumberStyle& style,
+                        std::size_t most = kMostShown);
+
+// "… 27 more" where parts are missing before parts[k], else nothing.
+std::string missing_before(const Parts& parts, std::size_t k);
 
 // The columns of a worked softmax: z, z − max, exp(z − max), weight; and, where subtracting the
 // maximum makes the difference, the naive exp(z) and weight beside them.

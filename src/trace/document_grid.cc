@@ -1,7 +1,7 @@
 // Grids: matrices as they are shown, cell by cell.
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
 
 #include "trace/document.h"
 #include "trace/width.h"
@@ -11,33 +11,80 @@ namespace {
 
 constexpr std::size_t kShownHead = 10, kShownTail = 3;  // of what is longer than kMostShown
 
-// Indices that are shown of n: all, or head, kLeftOut, tail.
-constexpr std::size_t kLeftOut = std::numeric_limits<std::size_t>::max();
-std::vector<std::size_t> shown_of(std::size_t n) {
-  std::vector<std::size_t> shown;
-  if (n <= kMostShown) {
-    for (std::size_t i = 0; i < n; ++i) shown.push_back(i);
-    return shown;
+// A row or column that is shown, or a gap that stands for `left_out` of them.
+struct Shown {
+  std::size_t index = 0;
+  std::size_t left_out = 0;  // 0: not a gap
+};
+
+// What is shown of n: all; or head, gap, tail, with `keep` in the middle where that lies in the
+// gap.
+std::vector<Shown> shown_of(std::size_t n, std::optional<std::size_t> keep) {
+  std::vector<Shown> shown;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (n <= kMostShown || i < kShownHead || i >= n - kShownTail || i == keep)
+      shown.push_back({i});
+    else if (shown.back().left_out != 0)
+      ++shown.back().left_out;
+    else
+      shown.push_back({i, 1});
   }
-  for (std::size_t i = 0; i < kShownHead; ++i) shown.push_back(i);
-  shown.push_back(kLeftOut);
-  for (std::size_t i = n - kShownTail; i < n; ++i) shown.push_back(i);
   return shown;
 }
 
+// One column fewer, where that is possible: of those that may go the last before the tail, and of
+// the tail only when no other is left. It widens the gap beside it, or is a gap of its own.
+bool drop_column(std::vector<Shown>& shown, std::optional<std::size_t> keep) {
+  const auto is_gap = [&](std::size_t k) { return k < shown.size() && shown[k].left_out != 0; };
+  std::size_t tail = shown.size() - 1;
+  for (std::size_t k = shown.size(); k-- > 0;)
+    if (is_gap(k)) {
+      tail = k;
+      break;
+    }
+  const auto may_go = [&](std::size_t k) { return !is_gap(k) && shown[k].index != keep; };
+  std::optional<std::size_t> goes;
+  for (std::size_t k = 1; k + 1 < shown.size(); ++k)
+    if (may_go(k) && (k < tail || !goes)) goes = k;
+  if (!goes) return false;
+  std::size_t k = *goes;
+  shown[k].left_out = 1;
+  const auto merge = [&](std::size_t into) {
+    shown[into].left_out += shown[into + 1].left_out;
+    shown.erase(shown.begin() + static_cast<std::ptrdiff_t>(into) + 1);
+  };
+  if (is_gap(k + 1)) merge(k);
+  if (is_gap(k - 1)) merge(k - 1);
+  return true;
+}
+
 std::vector<std::string> labels_of(const std::vector<std::string>& labels,
-                                   const std::vector<std::size_t>& shown) {
+                                   const std::vector<Shown>& shown) {
   const std::vector<std::string> unique = unique_labels(labels);
   std::vector<std::string> result;
-  for (const std::size_t i : shown)
-    result.push_back(i == kLeftOut ? "…" : i < unique.size() ? unique[i] : std::to_string(i + 1));
+  for (const auto [i, gap] : shown)
+    result.push_back(gap != 0 ? "…" : i < unique.size() ? unique[i] : std::to_string(i + 1));
   return result;
 }
 
-std::optional<std::size_t> position_of(const std::vector<std::size_t>& shown, std::size_t index) {
-  const auto found = std::find(shown.begin(), shown.end(), index);
-  if (found == shown.end()) return {};
-  return static_cast<std::size_t>(found - shown.begin());
+std::vector<std::size_t> gaps_of(const std::vector<Shown>& shown) {
+  std::vector<std::size_t> gaps;
+  for (const Shown& s : shown) gaps.push_back(s.left_out);
+  return gaps;
+}
+
+std::optional<std::size_t> position_of(const std::vector<Shown>& shown,
+                                       std::optional<std::size_t> index) {
+  for (std::size_t k = 0; index && k < shown.size(); ++k)
+    if (shown[k].left_out == 0 && shown[k].index == *index) return k;
+  return {};
+}
+
+Cell gap_cell() {
+  Cell cell;
+  cell.kind = Cell::Kind::ellipsis;
+  cell.text = "…";
+  return cell;
 }
 
 }  // namespace
@@ -47,8 +94,8 @@ bool is_hidden(const Trace& trace, const Node& node, std::size_t i, std::size_t 
   return !hidden_by(trace, node.batch, i, j).empty();
 }
 
-std::optional<std::size_t> shown_at(std::size_t size, std::size_t index) {
-  return position_of(shown_of(size), index);
+std::size_t left_out(const std::vector<std::size_t>& gaps) {
+  return std::accumulate(gaps.begin(), gaps.end(), std::size_t{0});
 }
 
 std::string name_of(const Grid& grid) {
@@ -59,8 +106,8 @@ std::string name_of(const Grid& grid) {
   return name;
 }
 
-Grid make_grid(const Trace& trace, const Node& node, const RenderOptions& options,
-               bool transposed) {
+Grid make_grid(const Trace& trace, const Node& node, const RenderOptions& options, bool transposed,
+               const Marks& marks) {
   Grid grid;
   grid.id = node.id;
   grid.transposed = transposed;
@@ -68,26 +115,24 @@ Grid make_grid(const Trace& trace, const Node& node, const RenderOptions& option
   grid.cols = transposed ? node.values.rows : node.values.cols;
   grid.row_axis = transposed ? node.col_axis : node.row_axis;
   grid.col_axis = transposed ? node.row_axis : node.col_axis;
-  const std::vector<std::size_t> rows = shown_of(grid.rows), cols = shown_of(grid.cols);
+  const std::vector<Shown> rows = shown_of(grid.rows, marks.row);
+  const std::vector<Shown> cols = shown_of(grid.cols, marks.col);
   grid.row_labels = labels_of(transposed ? node.col_labels : node.row_labels, rows);
   grid.col_labels = labels_of(transposed ? node.row_labels : node.col_labels, cols);
-  grid.elided_row = position_of(rows, kLeftOut);
-  grid.elided_col = position_of(cols, kLeftOut);
-  if (grid.elided_row) grid.rows_left_out = grid.rows - (rows.size() - 1);
-  if (grid.elided_col) grid.cols_left_out = grid.cols - (cols.size() - 1);
+  grid.row_gaps = gaps_of(rows);
+  grid.col_gaps = gaps_of(cols);
+  grid.marked_row = position_of(rows, marks.row);
+  grid.marked_col = position_of(cols, marks.col);
   grid.scale = node.id == "A" ? Grid::Scale::weights : Grid::Scale::diverging;
 
   const NumberStyle style = number_style(options);
   const NumberFormat number = choose_format(node.values.values, style);
-  for (const std::size_t i : rows) {
+  for (const auto [i, row_gap] : rows) {
     std::vector<Cell>& line = grid.cells.emplace_back();
-    for (const std::size_t j : cols) {
-      Cell& cell = line.emplace_back();
-      if (i == kLeftOut || j == kLeftOut) {
-        cell.kind = Cell::Kind::ellipsis;
-        cell.text = "…";
-        continue;
-      }
+    for (const auto [j, col_gap] : cols) {
+      Cell& cell = line.emplace_back(gap_cell());
+      if (row_gap != 0 || col_gap != 0) continue;
+      cell.kind = Cell::Kind::number;
       const std::size_t row = transposed ? j : i, col = transposed ? i : j;
       cell.value = node.values(row, col);
       if (is_hidden(trace, node, row, col)) {
@@ -103,31 +148,42 @@ Grid make_grid(const Trace& trace, const Node& node, const RenderOptions& option
   return grid;
 }
 
+Grid make_table(const std::vector<std::string>& row_labels,
+                const std::vector<std::string>& col_labels,
+                const std::vector<std::vector<Cell>>& cells) {
+  Grid table;
+  table.rows = row_labels.size();
+  table.cols = col_labels.size();
+  const std::vector<Shown> rows = shown_of(table.rows, {}), cols = shown_of(table.cols, {});
+  table.row_gaps = gaps_of(rows);
+  table.col_gaps = gaps_of(cols);
+  table.scale = Grid::Scale::none;
+  for (const auto [i, gap] : rows) table.row_labels.push_back(gap != 0 ? "…" : row_labels[i]);
+  for (const auto [j, gap] : cols) table.col_labels.push_back(gap != 0 ? "…" : col_labels[j]);
+  for (const auto [i, row_gap] : rows) {
+    std::vector<Cell>& line = table.cells.emplace_back();
+    for (const auto [j, col_gap] : cols)
+      line.push_back(row_gap != 0 || col_gap != 0 ? gap_cell() : cells[i][j]);
+  }
+  return table;
+}
+
 Grid narrowed(const Grid& grid, std::size_t columns) {
-  const std::size_t shown = grid.col_labels.size();
-  if (shown <= columns) return grid;
+  std::vector<Shown> shown;
+  for (std::size_t j = 0; j < grid.col_gaps.size(); ++j) shown.push_back({j, grid.col_gaps[j]});
+  while (shown.size() > columns && drop_column(shown, grid.marked_col)) {
+  }
   Grid result = grid;
-  // Where the gap is, or opens: columns left of it are dropped until the rest fits.
-  const bool has_gap = grid.elided_col.has_value();
-  const std::size_t gap = has_gap ? *grid.elided_col : shown - 1;
-  const std::size_t drop = shown - columns + (has_gap ? 0 : 1);
-  if (drop > gap || columns < 3) return grid;
-  const std::size_t first = gap - drop;
-  const auto cut = [&](auto& line, auto filler) {
-    line.erase(line.begin() + static_cast<std::ptrdiff_t>(first),
-               line.begin() + static_cast<std::ptrdiff_t>(gap));
-    if (!has_gap) line.insert(line.begin() + static_cast<std::ptrdiff_t>(first), filler);
-  };
-  cut(result.col_labels, std::string("…"));
-  Cell filler;
-  filler.kind = Cell::Kind::ellipsis;
-  filler.text = "…";
-  for (std::vector<Cell>& line : result.cells) cut(line, filler);
-  result.elided_col = first;
-  result.cols_left_out = grid.cols_left_out + drop;
-  if (result.marked_col && *result.marked_col >= first)
-    result.marked_col = *result.marked_col < gap ? std::optional<std::size_t>()
-                                                 : *result.marked_col - drop + (has_gap ? 0 : 1);
+  result.col_gaps = gaps_of(shown);
+  result.marked_col = position_of(shown, grid.marked_col);
+  result.col_labels.clear();
+  for (const auto [j, gap] : shown)
+    result.col_labels.push_back(gap != 0 ? "…" : grid.col_labels[j]);
+  for (std::size_t i = 0; i < grid.cells.size(); ++i) {
+    result.cells[i].clear();
+    for (const auto [j, gap] : shown)
+      result.cells[i].push_back(gap != 0 ? gap_cell() : grid.cells[i][j]);
+  }
   return result;
 }
 

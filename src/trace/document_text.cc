@@ -39,14 +39,15 @@ std::string axes_text(const Grid& grid) {
   return text;
 }
 
-std::string matrix_text(const Matrix& matrix, const NumberStyle& style) {
+std::string matrix_text(const Matrix& matrix, const NumberStyle& style, std::size_t most) {
   const NumberFormat number = choose_format(matrix.values, style);
+  const std::size_t head = most / 2, tail = most < 4 ? 1 : 2;
   const auto line = [&](std::size_t i) {
     std::string text;
     for (std::size_t j = 0; j < matrix.cols; ++j) {
-      if (matrix.cols > kMostShown && j == kMostShown / 2) {
+      if (matrix.cols > most && j == head) {
         text += ", …";
-        j = matrix.cols - 2;
+        j = matrix.cols - tail;
       }
       text += (j == 0 ? "" : ", ") + format(matrix(i, j), number);
     }
@@ -54,13 +55,18 @@ std::string matrix_text(const Matrix& matrix, const NumberStyle& style) {
   };
   std::string text = "[";
   for (std::size_t i = 0; i < matrix.rows; ++i) {
-    if (matrix.rows > kMostShown && i == kMostShown / 2) {
+    if (matrix.rows > most && i == head) {
       text += "; …";
-      i = matrix.rows - 2;
+      i = matrix.rows - tail;
     }
     text += (i == 0 ? "" : "; ") + line(i);
   }
   return text + "]";
+}
+
+std::string missing_before(const Parts& parts, std::size_t k) {
+  if (parts.left_out == 0 || k != parts.gap) return "";
+  return "… " + with_commas(parts.left_out) + " more";
 }
 
 std::vector<SoftmaxColumn> softmax_columns(const SoftmaxTable& table) {

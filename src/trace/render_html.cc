@@ -126,7 +126,10 @@ class Writer {
   void operator()(const Parts& parts) {
     const Combination& c = parts.combination;
     out_ += "<p><b>" + xml_escaped(c.name) + "</b> as a sum:</p>\n<ul class=\"formula\">\n";
-    for (const Part& part : c.parts) {
+    for (std::size_t k = 0; k < c.parts.size(); ++k) {
+      const Part& part = c.parts[k];
+      if (const std::string more = missing_before(parts, k); !more.empty())
+        out_ += "<li>" + more + "</li>\n";
       out_ += "<li>";
       if (c.view != View::outer) out_ += xml_escaped(format(part.coefficient, parts.style)) + " · ";
       out_ += "(" + xml_escaped(part.name) +
@@ -158,8 +161,10 @@ class Writer {
     }
     out_ += "</table><figcaption><b style=\"color:" + hex(color_of_name(grid.id)) + "\">" +
             xml_escaped(name_of(grid)) + "</b> " + shape_text(grid.rows, grid.cols);
-    if (grid.rows_left_out != 0) out_ += ", … " + with_commas(grid.rows_left_out) + " more rows";
-    if (grid.cols_left_out != 0) out_ += ", … " + with_commas(grid.cols_left_out) + " more columns";
+    if (const std::size_t n = left_out(grid.row_gaps))
+      out_ += ", … " + with_commas(n) + " more rows";
+    if (const std::size_t n = left_out(grid.col_gaps))
+      out_ += ", … " + with_commas(n) + " more columns";
     out_ += "</figcaption></figure>\n";
   }
 

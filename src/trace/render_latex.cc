@@ -125,7 +125,10 @@ class Writer {
   void operator()(const Parts& parts) {
     const Combination& c = parts.combination;
     out_ += "\\textbf{" + text(c.name) + "} as a sum:\n\\begin{itemize}\n";
-    for (const Part& part : c.parts) {
+    for (std::size_t k = 0; k < c.parts.size(); ++k) {
+      const Part& part = c.parts[k];
+      if (const std::string more = missing_before(parts, k); !more.empty())
+        out_ += "\\item " + text(more) + "\n";
       out_ += "\\item ";
       if (c.view != View::outer)
         out_ += number(format(part.coefficient, parts.style), true) + " times ";

@@ -81,7 +81,7 @@ class Writer {
       std::string caption = "**" + escaped(name_of(grid)) + "**";
       if (g > 0 && !equation.operators[g - 1].empty())
         caption = escaped(equation.operators[g - 1]) + " " + caption;
-      paragraph(caption + " (" + shape_text(grid.rows, grid.cols) + left_out(grid) + ")");
+      paragraph(caption + " (" + shape_text(grid.rows, grid.cols) + not_shown(grid) + ")");
       table(grid);
     }
   }
@@ -117,7 +117,10 @@ class Writer {
   void operator()(const Parts& parts) {
     const Combination& c = parts.combination;
     paragraph("**" + escaped(c.name) + "** as a sum:");
-    for (const Part& part : c.parts) {
+    for (std::size_t k = 0; k < c.parts.size(); ++k) {
+      const Part& part = c.parts[k];
+      if (const std::string more = missing_before(parts, k); !more.empty())
+        out_ += "- " + more + "\n";
       std::string line = "- " + escaped(part.name);
       if (c.view != View::outer)
         line = "- " + escaped(format(part.coefficient, parts.style)) + " · (" + escaped(part.name) +
@@ -137,11 +140,12 @@ class Writer {
  private:
   void paragraph(const std::string& text) { out_ += text + "\n\n"; }
 
-  static std::string left_out(const Grid& grid) {
+  static std::string not_shown(const Grid& grid) {
     std::string text;
-    if (grid.rows_left_out != 0) text += "; " + with_commas(grid.rows_left_out) + " rows not shown";
-    if (grid.cols_left_out != 0)
-      text += "; " + with_commas(grid.cols_left_out) + " columns not shown";
+    if (const std::size_t n = left_out(grid.row_gaps))
+      text += "; " + with_commas(n) + " rows not shown";
+    if (const std::size_t n = left_out(grid.col_gaps))
+      text += "; " + with_commas(n) + " columns not shown";
     return text;
   }
 

@@ -91,19 +91,18 @@ class Picture {
   void operator()(const SoftmaxTable& table) {
     lines("Row " + table.row_label + ": " + softmax_summary(table), "note");
     if (table.row.fully_masked) return;
-    Grid grid;
-    grid.scale = Grid::Scale::none;
-    grid.row_axis = Axis::key;
-    grid.row_labels = table.col_labels;
-    grid.cells.resize(table.col_labels.size());
+    std::vector<std::string> titles;
+    std::vector<std::vector<Cell>> cells(table.col_labels.size());
     for (const SoftmaxColumn& column : softmax_columns(table)) {
-      grid.col_labels.push_back(column.title);
+      titles.push_back(column.title);
       for (std::size_t j = 0; j < column.cells.size(); ++j) {
-        Cell& cell = grid.cells[j].emplace_back();
+        Cell& cell = cells[j].emplace_back();
         cell.text = column.cells[j];
         if (!table.row.visible[j]) cell.kind = Cell::Kind::masked;
       }
     }
+    Grid grid = make_table(table.col_labels, titles, cells);
+    grid.row_axis = Axis::key;
     draw(grid, kMargin);
     width_ = std::max(width_, width_of(grid) + 2 * kMargin);
     y_ += height_of(grid) + 4;
@@ -112,7 +111,9 @@ class Picture {
   void operator()(const Parts& parts) {
     const Combination& c = parts.combination;
     lines(c.name + " as a sum:", "note");
-    for (const Part& part : c.parts) {
+    for (std::size_t k = 0; k < c.parts.size(); ++k) {
+      const Part& part = c.parts[k];
+      if (const std::string more = missing_before(parts, k); !more.empty()) lines(more, "work");
       const std::string factor =
           c.view == View::outer ? "" : format(part.coefficient, parts.style) + " · ";
       lines(factor + "(" + part.name + ") = " + matrix_text(part.product, parts.style), "work");
@@ -194,8 +195,10 @@ text { font: 14px "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1b1f24;
 
   static std::string caption(const Grid& grid) {
     std::string text = name_of(grid) + "  " + shape_text(grid.rows, grid.cols);
-    if (grid.rows_left_out != 0) text += ", … " + with_commas(grid.rows_left_out) + " more rows";
-    if (grid.cols_left_out != 0) text += ", … " + with_commas(grid.cols_left_out) + " more columns";
+    if (const std::size_t n = left_out(grid.row_gaps))
+      text += ", … " + with_commas(n) + " more rows";
+    if (const std::size_t n = left_out(grid.col_gaps))
+      text += ", … " + with_commas(n) + " more columns";
     return text;
   }
 

@@ -56,8 +56,7 @@ class Writer {
 
   void operator()(const Graph&) {
     gap();
-    for (const std::string& line : graph_lines(trace_, style_))
-      put(fit(line, style_.width, style_.ascii));
+    for (const std::string& line : graph_lines(trace_, style_)) put(line);
   }
 
   void operator()(const StepHead& head) {
@@ -148,21 +147,11 @@ class Writer {
       outer(parts);
       return;
     }
-    put("  " + style_(c.name) + " =");
-    std::vector<std::vector<std::string>> rows;
-    for (const Part& part : c.parts) {
-      const std::string vector = matrix_text(part.vector, parts.style);
-      const std::string factor =
-          is_absent(part.symbol) || part.symbol.kind != Expression::Kind::symbol
-              ? ""
-              : format(part.coefficient, parts.style) + style_("·");
-      rows.push_back({(rows.empty() ? "  " : "+ ") + factor, vector, part.name,
-                      style_(exact(part.product, parts.style) ? "= " : "≈ ") +
-                          matrix_text(part.product, parts.style)});
-    }
-    columns(rows);
-    put("    " + style_(exact(c.value, parts.style) ? "= " : "≈ ") +
-        style_(matrix_text(c.value, parts.style)));
+    put("  " + fit(style_(c.name), style_.width - 4, style_.ascii) + " =");
+    std::vector<std::string> lines = part_lines(parts, kMostShown, false);
+    for (std::size_t most = kMostShown; widest(lines) > style_.width && most > 1; --most)
+      lines = part_lines(parts, most, true);
+    for (const std::string& line : lines) put(line);
     tight_ = false;
   }
 
@@ -201,7 +190,7 @@ class Writer {
 
   // "= a + b + c" broken before a plus where it is too long for the page.
   void long_sum(const std::string& right, std::size_t indent) {
-    for (std::size_t i = 0; const std::string& line : wrapped(right, style_.width - indent))
+    for (std::size_t i = 0; const std::string& line : wrapped(right, style_.width - indent - 2))
       put(std::string(indent + (i++ == 0 ? 0 : 2), ' ') + line);
   }
 
@@ -217,20 +206,15 @@ class Writer {
 
   // The keys across, one line each for z, z − max, exp and weight.
   void softmax_grid(const SoftmaxTable& table, const std::string& title) {
-    Grid grid;
-    grid.scale = Grid::Scale::none;
-    grid.col_labels = table.col_labels;
-    grid.cols = grid.col_labels.size();
+    std::vector<std::string> titles;
+    std::vector<std::vector<Cell>> cells;
     for (const SoftmaxColumn& column : softmax_columns(table)) {
-      grid.row_labels.push_back(column.title);
-      std::vector<Cell>& line = grid.cells.emplace_back();
-      for (const std::string& text : column.cells) {
-        Cell& cell = line.emplace_back();
-        cell.text = text;
-      }
+      titles.push_back(column.title);
+      std::vector<Cell>& line = cells.emplace_back();
+      for (const std::string& text : column.cells) line.emplace_back().text = text;
     }
-    grid.rows = grid.cells.size();
-    put(title);
+    const Grid grid = make_table(titles, table.col_labels, cells);
+    put(fit(title, style_.width, style_.ascii));
     for (std::size_t y = 0; const std::string& line : equation_lines({{grid}, {}}, style_))
       if (y++ > 0) put("  " + line);  // the grid has no name of its own
   }
@@ -240,7 +224,10 @@ class Writer {
     put("  " + style_(c.name) + " as a sum of " + std::to_string(c.parts.size()) +
         " outer products:");
     for (std::size_t k = 0; k < c.parts.size(); ++k) {
-      put(std::string(k == 0 ? "    " : "  + ") + style_(c.parts[k].name) +
+      if (const std::string more = missing_before(parts, k); !more.empty())
+        put("  + " + style_(more));
+      put(std::string(k == 0 ? "    " : "  + ") +
+          fit(style_(c.parts[k].name), style_.width - 8, style_.ascii) +
           style_(exact(c.parts[k].product, parts.style) ? " = " : " ≈ "));
       matrix_lines(c.parts[k].product, parts.style);
     }
@@ -251,39 +238,69 @@ class Writer {
 
   void matrix_lines(const Matrix& matrix, const NumberStyle& number_style) {
     const NumberFormat number = choose_format(matrix.values, number_style);
-    Grid grid;
-    grid.scale = Grid::Scale::none;
-    grid.rows = matrix.rows;
-    grid.cols = matrix.cols;
-    for (std::size_t i = 0; i < matrix.rows; ++i) {
-      grid.row_labels.emplace_back("  ");
-      std::vector<Cell>& line = grid.cells.emplace_back();
-      for (std::size_t j = 0; j < matrix.cols; ++j) {
-        Cell& cell = line.emplace_back();
-        cell.text = format(matrix(i, j), number);
-      }
-    }
-    grid.col_labels.assign(matrix.cols, "");
+    std::vector<std::vector<Cell>> cells(matrix.rows);
+    for (std::size_t i = 0; i < matrix.rows; ++i)
+      for (std::size_t j = 0; j < matrix.cols; ++j)
+        cells[i].emplace_back().text = format(matrix(i, j), number);
+    const Grid grid = make_table(std::vector<std::string>(matrix.rows, "  "),
+                                 std::vector<std::string>(matrix.cols), cells);
     for (std::size_t y = 0; const std::string& line : equation_lines({{grid}, {}}, style_))
       if (y++ > 1) put("  " + line);  // neither name nor labels
   }
 
+  // "  0.5·[1, 2]  row I of V  = [0.5, 1]", one line a part (`stacked`: the product on a second
+  // one) and one for the sum, each vector with at most `most` numbers.
+  std::vector<std::string> part_lines(const Parts& parts, std::size_t most, bool stacked) const {
+    const auto equals = [&](const Matrix& matrix) {
+      return style_(exact(matrix, parts.style) ? "= " : "≈ ") +
+             style_(matrix_text(matrix, parts.style, most));
+    };
+    std::vector<std::vector<std::string>> rows;
+    std::vector<std::string> products;
+    for (const Part& part : parts.combination.parts) {
+      const std::string factor =
+          is_absent(part.symbol) || part.symbol.kind != Expression::Kind::symbol
+              ? ""
+              : format(part.coefficient, parts.style) + style_("·");
+      rows.push_back({(rows.empty() ? "  " : "+ ") + factor,
+                      style_(matrix_text(part.vector, parts.style, most)),
+                      fit(style_(part.name), stacked ? 16 : 24, style_.ascii)});
+      products.push_back(equals(part.product));
+      if (!stacked) rows.back().push_back(products.back());
+    }
+    std::vector<std::string> lines;
+    for (std::size_t k = 0; const std::string& line : in_columns(rows)) {
+      if (const std::string more = missing_before(parts, k); !more.empty())
+        lines.push_back("    + " + style_(more));
+      lines.push_back(line);
+      if (stacked) lines.push_back("        " + products[k]);
+      ++k;
+    }
+    lines.push_back("    " + equals(parts.combination.value));
+    return lines;
+  }
+
   // Rows of texts set in columns.
-  void columns(const std::vector<std::vector<std::string>>& rows) {
+  static std::vector<std::string> in_columns(const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths;
     for (const auto& row : rows)
       for (std::size_t i = 0; i < row.size(); ++i) {
         if (widths.size() <= i) widths.push_back(0);
-        widths[i] = std::max(widths[i], display_width(style_(row[i])));
+        widths[i] = std::max(widths[i], display_width(row[i]));
       }
+    std::vector<std::string> lines;
     for (const auto& row : rows) {
-      std::string line = "    ";
-      for (std::size_t i = 0; i < row.size(); ++i)
-        line +=
-            (i == 0 ? pad_left(style_(row[i]), widths[i]) : pad_right(style_(row[i]), widths[i])) +
-            (i == 0 ? "" : "  ");
-      put(line);
+      std::string line = "    " + pad_left(row[0], widths[0]);
+      for (std::size_t i = 1; i < row.size(); ++i) line += pad_right(row[i], widths[i]) + "  ";
+      line.erase(line.find_last_not_of(' ') + 1);
+      lines.push_back(std::move(line));
     }
+    return lines;
+  }
+  static std::size_t widest(const std::vector<std::string>& lines) {
+    std::size_t width = 0;
+    for (const std::string& line : lines) width = std::max(width, display_width(line));
+    return width;
   }
 
   const Trace& trace_;

@@ -49,18 +49,15 @@ TEST(RenderText, NothingIsWiderThanThePage) {
   s.k = {Matrix(2, 30, 12345.5)};
   wide.sequences = {s};
   for (const Problem& p : {i_love_ai(), everything(), selfish(), wide})
-    for (const std::size_t width : {80, 120})
+    for (const std::size_t width : {60, 80, 120})
       for (const Detail detail : {Detail::output, Detail::normal, Detail::entries})
-        for (const View view : {View::entry, View::row, View::outer}) {
+        for (const View view : {View::entry, View::row, View::column, View::outer}) {
           RenderOptions options;
           options.width = width;
           options.detail = detail;
           options.view = view;
-          for (const std::string& line : lines_of(page(p, options))) {
-            // A list of numbers on one line is not broken.
-            if (line.find('[') != std::string::npos) continue;
+          for (const std::string& line : lines_of(page(p, options)))
             EXPECT_LE(display_width(line), width) << line;
-          }
         }
 }
 
@@ -177,6 +174,62 @@ TEST(RenderText, TheGraphOfEveryKindOfProblem) {
   EXPECT_THAT(page(keys), HasSubstr("           X\n"
                                     "      ┌────┴────┐\n"
                                     "      Q         K "));
+  keys.sequences[0].context = keys.sequences[0].x;
+  EXPECT_THAT(page(keys), HasSubstr("      X        X_KV\n"
+                                    "      │         │\n"
+                                    "      Q         K "));
+}
+
+TEST(RenderText, CountsOnlyTheParametersThereAre) {
+  EXPECT_THAT(page(i_love_ai()), HasSubstr("d·(2m + l)·T = 2·(2·2 + 2)·1 = 12 in the heads"));
+  Problem keys = i_love_ai();
+  keys.values = Problem::Values::keys;
+  keys.w_v.clear();
+  EXPECT_THAT(page(keys), HasSubstr("d·2m·T = 2·2·2·1 = 8 in the heads"));
+}
+
+TEST(RenderText, NotesBesideTheGraphGoOnBelow) {
+  RenderOptions options;
+  options.width = 60;
+  EXPECT_THAT(page(i_love_ai(), options),
+              HasSubstr("      Q         K         V       Q = X·W_Q, K = X·W_K, V =\n"
+                        "      │         │         │       X·W_V\n"));
+  options.width = 44;
+  EXPECT_THAT(page(i_love_ai(), options), HasSubstr("      Q         K         V\n"));
+}
+
+TEST(RenderText, AnEntryInTheMiddleOfALongMatrixIsShown) {
+  Problem p;
+  p.values = Problem::Values::none;
+  Sequence s;
+  s.q = {Matrix(100, 1, 1.0)};
+  s.k = {Matrix(100, 1, 2.0)};
+  p.sequences = {s};
+  RenderOptions options;
+  options.at = EntryName{"S", 0, 0, 49, 59};
+  const std::string text = page(p, options);
+  EXPECT_THAT(text, HasSubstr("… 39 more"));  // 11 … 49
+  EXPECT_THAT(text, HasSubstr("▸ 50"));
+  EXPECT_THAT(text, HasSubstr("… 47 more"));  // 51 … 97
+  EXPECT_THAT(text, HasSubstr("▾ 60"));
+  for (const std::string& line : lines_of(text)) EXPECT_LE(display_width(line), 80u) << line;
+}
+
+TEST(RenderText, ManyPartsAreShortened) {
+  Problem p;
+  p.values = Problem::Values::none;
+  Sequence s;
+  s.q = {Matrix(1, 40, 1.0)};
+  s.k = {Matrix(2, 40, 2.0)};
+  p.sequences = {s};
+  RenderOptions options;
+  for (const View view : {View::row, View::outer}) {
+    options.view = view;
+    options.detail = Detail::normal;
+    EXPECT_THAT(page(p, options), HasSubstr("+ … 28 more\n"));
+    options.detail = Detail::full;
+    EXPECT_THAT(page(p, options), Not(HasSubstr("+ … ")));
+  }
 }
 
 TEST(RenderText, TheKernelIsComparedInWords) {

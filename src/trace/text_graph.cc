@@ -13,6 +13,7 @@ constexpr std::size_t kQuery = 6, kKey = 16, kValue = 26;    // columns of the l
 constexpr std::size_t kScores = (kQuery + kKey) / 2;         // where queries and keys meet
 constexpr std::size_t kOutput = (kScores + kValue + 1) / 2;  // where weights and values meet
 constexpr std::size_t kNotes = 34;                           // what each box computes
+constexpr std::size_t kNarrowestNotes = 16;                  // with less room than this: no notes
 
 // Text laid out by column; every character drawn is one column wide.
 class Row {
@@ -78,6 +79,15 @@ class Drawing {
 
   void add(const Row& row) { lines_.push_back(style_(row.text())); }
 
+  // A row with a note beside it, which goes on beside copies of `below` where it is long.
+  void annotated(Row row, const std::string& note, const Row& below) {
+    if (note.empty() || style_.width < kNotes + kNarrowestNotes) return add(row);
+    for (const std::string& line : wrapped(style_(note), style_.width - kNotes)) {
+      add(row.put(kNotes, line));
+      row = below;
+    }
+  }
+
   // The line of the values beside the scores, until it is used.
   Row& values(Row& row) const {
     if (has_values() && !ended_) row.put(kValue, "│");
@@ -103,8 +113,9 @@ class Drawing {
     }
     Row lanes = Row().put(kQuery, "Q").put(kKey, "K");
     if (v) lanes.put(kValue, "V");
-    if (projects) lanes.put(kNotes, projections());
-    add(lanes);
+    Row below = Row().put(kQuery, "│").put(kKey, "│");
+    if (v) below.put(kValue, "│");
+    annotated(lanes, projects ? projections() : "", below);
   }
 
   // "Q = X·W_Q, K = X·W_K, V = X·W_V"
@@ -127,7 +138,10 @@ class Drawing {
     const StepText step = describe(trace_, node);
     std::string note = step.formula;
     if (node.op == Op::mask) note = "M: " + join_masks(mask_names(trace_, node.batch));
-    add(values(row).put(kNotes, note));
+    Row below;
+    const bool last = graph_node.id == nodes_.back().id;
+    if (!last) below.put(column, "│");
+    annotated(values(row), note, values(below));
   }
 
   const Trace& trace_;

@@ -22,13 +22,13 @@ std::string background(Rgb color) {
 }
 
 std::string row_label(const Grid& grid, std::size_t i, const TextStyle& style) {
-  if (grid.elided_row == i) return style("… " + with_commas(grid.rows_left_out) + " more");
+  if (grid.row_gaps[i] != 0) return style("… " + with_commas(grid.row_gaps[i]) + " more");
   const std::string label = fit(style(grid.row_labels[i]), kWidestRowLabel, style.ascii);
   return grid.marked_row == i ? style("▸ ") + label : label;
 }
 
 std::string column_label(const Grid& grid, std::size_t j, const TextStyle& style) {
-  if (grid.elided_col == j) return style("… " + with_commas(grid.cols_left_out) + " more");
+  if (grid.col_gaps[j] != 0) return style("… " + with_commas(grid.col_gaps[j]) + " more");
   const std::string label = fit(style(grid.col_labels[j]), kWidestColumnLabel, style.ascii);
   return grid.marked_col == j ? style("▾ ") + label : label;
 }
@@ -43,14 +43,14 @@ Column column_of(const Grid& grid, std::size_t j, const TextStyle& style) {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < grid.cells.size(); ++i) {
     const Cell& cell = grid.cells[i][j];
-    const bool blank = grid.elided_row == i;  // the row label says it
+    const bool blank = grid.row_gaps[i] != 0;  // the row label says it
     texts.push_back(blank ? "" : cell.kind == Cell::Kind::ellipsis ? style("…") : cell.text);
   }
   Column column;
   column.label = column_label(grid, j, style);
   column.cells = align_decimals(texts);
   const std::size_t width = std::max(display_width(column.label), display_width(column.cells[0]));
-  const bool centred = grid.elided_col == j;
+  const bool centred = grid.col_gaps[j] != 0;
   column.label = centred ? pad_both(column.label, width) : pad_left(column.label, width);
   for (std::string& cell : column.cells)
     cell = centred ? pad_both(cell, width) : pad_left(cell, width);
