@@ -23,10 +23,23 @@ void check_threads(std::size_t threads) {
                 std::to_string(kMost));
 }
 
+// What would have no effect is a mistake.
+void refuse_layer_flags(const RunOptions& flags) {
+  const auto refuse = [](const char* flag) {
+    throw Error(std::string(flag) + ": goes with --from FILE, a multi-head layer");
+  };
+  if (!flags.layer.empty()) refuse("--layer");
+  if (!flags.context.empty()) refuse("--context");
+  if (flags.rope_base) refuse("--rope-base");
+  if (flags.rope_interleaved) refuse("--rope-interleaved");
+  if (!flags.input.empty()) refuse(flags.input.c_str());
+}
+
 void run(const RunOptions& flags) {
   check_threads(flags.threads);
   try {
     if (flags.from.empty()) {
+      refuse_layer_flags(flags);
       run_attention(flags);
     } else {
       run_layer(flags);

@@ -103,6 +103,12 @@ class TensorReader {
   std::optional<DType> wanted_;
 };
 
+// An empty list would count as none given.
+void require_numbers(const std::string& flag, const std::string& address,
+                     const io::ArrayView& array) {
+  if (array.size() == 0) throw Error(fmt::format("{} {}: holds no number", flag, address));
+}
+
 std::vector<std::int64_t> read_integers(const std::string& flag, const std::string& address,
                                         InputFiles& files) {
   if (address.empty()) return {};
@@ -110,9 +116,24 @@ std::vector<std::int64_t> read_integers(const std::string& flag, const std::stri
   if (is_floating(array.dtype) || array.dtype == DType::boolean || array.shape.size() != 1)
     throw Error(fmt::format("{} {}: holds {} {}, expected a list of whole numbers", flag, address,
                             name_of(array.dtype), io::to_string(array.shape)));
+  require_numbers(flag, address, array);
   const io::Array numbers = io::convert(array, DType::i64);
   const auto values = numbers.as<std::int64_t>();
   return {values.begin(), values.end()};
+}
+
+// Where the sequences of a ragged batch begin, and the last one ends. The operator checks the rest;
+// what is checked here lets the sequences be counted before that.
+void read_sequences(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs) {
+  if (flags.cu_seqlens_q.empty() != flags.cu_seqlens_k.empty())
+    throw Error("--cu-seqlens-q and --cu-seqlens-k belong together");
+  if (flags.cu_seqlens_q.empty()) return;
+  inputs.cu_seqlens_q = read_integers("--cu-seqlens-q", flags.cu_seqlens_q, files);
+  inputs.cu_seqlens_k = read_integers("--cu-seqlens-k", flags.cu_seqlens_k, files);
+  const std::size_t queries = inputs.cu_seqlens_q.size(), keys = inputs.cu_seqlens_k.size();
+  if (queries != keys)
+    throw Error(
+        fmt::format("--cu-seqlens-q has {} values but --cu-seqlens-k has {}", queries, keys));
 }
 
 std::vector<float> read_floats(const std::string& flag, const std::string& address,
@@ -122,6 +143,7 @@ std::vector<float> read_floats(const std::string& flag, const std::string& addre
   if (!is_floating(array.dtype) || array.shape.size() != 1)
     throw Error(fmt::format("{} {}: holds {} {}, expected a list of numbers, one per query head",
                             flag, address, name_of(array.dtype), io::to_string(array.shape)));
+  require_numbers(flag, address, array);
   const io::Array numbers = io::convert(array, DType::f32);
   const auto values = numbers.as<float>();
   return {values.begin(), values.end()};
@@ -277,11 +299,8 @@ DType parse_dtype(const std::string& name) {
 }
 
 void read_options(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs) {
-  if (flags.cu_seqlens_q.empty() != flags.cu_seqlens_k.empty())
-    throw Error("--cu-seqlens-q and --cu-seqlens-k belong together");
+  read_sequences(flags, files, inputs);
   inputs.key_lengths = read_integers("--kv-lengths", flags.kv_lengths, files);
-  inputs.cu_seqlens_q = read_integers("--cu-seqlens-q", flags.cu_seqlens_q, files);
-  inputs.cu_seqlens_k = read_integers("--cu-seqlens-k", flags.cu_seqlens_k, files);
   inputs.alibi_slopes = read_floats("--alibi", flags.alibi, files);
   inputs.sinks = read_floats("--sinks", flags.sinks, files);
   set_options(flags, inputs);

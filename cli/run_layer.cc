@@ -102,7 +102,10 @@ class LayerFile {
   MultiHeadWeights fused(std::size_t query_heads, std::size_t kv_heads) const {
     const WeightView all = matrix("in_proj_weight", true);
     const VectorView biases = bias_of("in_proj_bias");
-    if (all.out % (query_heads + 2 * kv_heads) != 0 || (biases && biases.size != all.out))
+    // More heads than rows are as many as to overflow their sum.
+    const bool divides = query_heads <= all.out && kv_heads <= all.out &&
+                         all.out % (query_heads + 2 * kv_heads) == 0;
+    if (!divides || (biases && biases.size != all.out))
       throw Error(
           fmt::format("{}:{}in_proj_weight: its {} rows are not {} heads of query and {} of "
                       "key and value{}",
@@ -190,6 +193,8 @@ void refuse_other_flags(const RunOptions& flags) {
       {"--present-value", flags.present_value}};
   for (const auto& [flag, value] : others)
     if (!value.empty()) throw Error(fmt::format("{}: does not go with --from", flag));
+  if (flags.rope_interleaved && !flags.rope_base)
+    throw Error("--rope-interleaved: goes with --rope-base X");
   if (flags.input.empty()) throw Error("run: --from needs an input: heed run --from ... x.npy");
   if (!flags.query_heads || *flags.query_heads == 0)
     throw Error("--query-heads: is missing; the weights do not say how many heads share them");

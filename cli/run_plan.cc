@@ -121,7 +121,7 @@ void print_plan(const RunOptions& flags, const AttentionInputs& inputs) {
     text += "kernel    none: f64 is computed in double by the reference, on 1 thread\n";
     text += fmt::format("work      {}, every pair\n", with_prefix(work, "flop"));
   } else {
-    speed = work > 0 ? measure_kernel(inputs, info) : 1;
+    if (work > 0) speed = measure_kernel(inputs, info);
     text += fmt::format("kernel    {}, {}, tiles of {} queries x {} keys", info.kernel, info.target,
                         info.tile_queries, info.tile_keys);
     if (info.key_splits > 1) text += fmt::format(", keys in {} pieces", info.key_splits);
@@ -135,8 +135,10 @@ void print_plan(const RunOptions& flags, const AttentionInputs& inputs) {
     text += fmt::format("work      {}, {} in and out\n", with_prefix(work, "flop"),
                         with_prefix(info.bytes, "B"));
   }
-  text += fmt::format("time      about {} at {}, measured on a small problem of this kind\n",
-                      duration(work / speed), with_prefix(speed, "flop/s"));
+  text += work > 0
+              ? fmt::format("time      about {} at {}, measured on a small problem of this kind\n",
+                            duration(work / speed), with_prefix(speed, "flop/s"))
+              : std::string("time      none: no query sees a key\n");
   std::fputs(text.c_str(), stdout);
 }
 

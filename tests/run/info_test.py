@@ -4,7 +4,6 @@
     info_test.py build/heed
 """
 import json
-import struct
 
 import support
 from support import np
@@ -18,16 +17,6 @@ class Info(support.HeedTest):
     def table(self, name):
         out, _ = self.heed("info", name)
         return out.decode()
-
-    def write_safetensors(self, name, tensors, **metadata):
-        header, data = {"__metadata__": metadata} if metadata else {}, b""
-        for key, array in tensors.items():
-            dtype = {"f4": "F32", "i8": "I64"}[array.dtype.str[1:]]
-            end = len(data) + array.nbytes
-            header[key] = {"dtype": dtype, "shape": array.shape, "data_offsets": [len(data), end]}
-            data += array.tobytes()
-        text = json.dumps(header).encode()
-        (self.folder / name).write_bytes(struct.pack("<Q", len(text)) + text + data)
 
     def test_npy(self):
         self.save("x.npy", np.array([[1.5, -2, np.nan], [np.inf, -np.inf, np.inf]], dtype="f4"))
@@ -59,7 +48,7 @@ class Info(support.HeedTest):
         self.assertEqual(tensors[2]["max"], 5)
 
     def test_safetensors_and_index(self):
-        self.write_safetensors("m.safetensors", {"w": np.arange(4, dtype="f4").reshape(2, 2),
+        self.save_safetensors("m.safetensors", {"w": np.arange(4, dtype="f4").reshape(2, 2),
                                                  "n": np.array([7], dtype="i8")}, format="pt")
         listing = self.listing("m.safetensors")
         self.assertEqual(listing["metadata"], {"format": "pt"})
@@ -82,7 +71,7 @@ class Info(support.HeedTest):
 
     def test_a_table_is_80_columns_wide(self):
         names = ["w", "model.layers.31.self_attn.q_proj.weight." + "x" * 60]
-        self.write_safetensors("m.safetensors",
+        self.save_safetensors("m.safetensors",
                                {name: np.full((4096, 1), -1.2345e-5, "f4") for name in names})
         lines = self.table("m.safetensors").splitlines()
         self.assertEqual(lines[3], names[1])  # alone on its line, the figures below
@@ -90,7 +79,7 @@ class Info(support.HeedTest):
         self.assertEqual(len(lines[1]), len(lines[4]))
 
     def test_names_cannot_speak_to_the_terminal(self):
-        self.write_safetensors("m.safetensors", {"a\x1b[31m": np.zeros(1, "f4")})
+        self.save_safetensors("m.safetensors", {"a\x1b[31m": np.zeros(1, "f4")})
         self.assertIn("a\\x1b[31m", self.table("m.safetensors"))
 
     def test_standard_input(self):

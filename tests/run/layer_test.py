@@ -3,6 +3,8 @@
 
     layer_test.py build/heed
 """
+import json
+
 import support
 from support import np
 
@@ -68,6 +70,21 @@ class Layer(support.HeedTest):
             self.save_linear(w, output)
             self.expect(self.layer_run(), w, self.x)
 
+    def test_a_safetensors_file_and_an_index_of_two(self):
+        w = self.weights(D)
+        names = {"Q": "q_proj", "K": "k_proj", "V": "v_proj", "O": "o_proj"}
+        halves = {n: (m.astype("f2"), b.astype("f2")) for n, (m, b) in w.items()}
+        tensors = {f"a.0.{names[n]}.weight": m.T for n, (m, _) in halves.items()}
+        tensors |= {f"a.0.{names[n]}.bias": b for n, (_, b) in halves.items()}
+        self.save_safetensors("m.safetensors", tensors)
+        self.expect(self.layer_run(address="m.safetensors"), halves, self.x)
+        shards = {name: f"{n % 2}.safetensors" for n, name in enumerate(tensors)}
+        for shard in set(shards.values()):
+            self.save_safetensors(shard, {n: t for n, t in tensors.items() if shards[n] == shard})
+        (self.folder / "m.safetensors.index.json").write_text(
+            json.dumps({"metadata": {}, "weight_map": shards}))
+        self.expect(self.layer_run(address="m.safetensors.index.json"), halves, self.x)
+
     def test_biases_are_optional(self):
         w = {n: (m, 0 * b) for n, (m, b) in self.weights(D).items()}
         self.save_linear(w, biases=False)
@@ -86,6 +103,10 @@ class Layer(support.HeedTest):
             "a.0.in_proj_bias": np.concatenate([w[n][1] for n in "QKV"]),
             "a.0.out_proj.weight": w["O"][0].T, "a.0.out_proj.bias": w["O"][1]})
         self.expect(self.layer_run(), w, self.x, kv_heads=HEADS)
+        for heads in (4, 2 ** 63 - 1):  # 2 and twice that many overflow to none
+            self.assertIn(f"its 36 rows are not 2 heads of query and {heads}",
+                          self.refused("run", "--from", "w.npz", "--layer", "a.0", "x.npy", "-o",
+                                       "y.npy", "--query-heads", 2, "--kv-heads", heads))
 
     def test_context(self):
         w = self.weights(D_CONTEXT)
@@ -128,6 +149,8 @@ class Layer(support.HeedTest):
         self.assertIn("--query-heads: is 5", self.refused(*named, "--query-heads", 5))
         self.assertIn("--lse: does not go with --from",
                       self.refused(*named, "--query-heads", 4, "--lse", "l.npy"))
+        self.assertIn("--rope-interleaved: goes with --rope-base",
+                      self.refused(*named, "--query-heads", 4, "--rope-interleaved"))
         self.assertIn("needs an input", self.refused("run", "--from", "w.npz", "-o", "y.npy"))
         self.save("x.npy", self.x[:, :, :5])
         self.assertIn("5", self.refused(*named, "--query-heads", 4))

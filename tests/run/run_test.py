@@ -263,6 +263,9 @@ class Output(RunTest):
         for word in ("kernel    prefill", "memory    ", "workspace", "flop", "time      about"):
             self.assertIn(word, out.decode())
         self.assertFalse((self.folder / "o.npy").exists())
+        self.problem(keys=0)
+        out, _ = self.run_files("--plan")
+        self.assertIn("time      none: no query sees a key", out.decode())
         self.problem(dtype="f8")
         out, _ = self.run_files("--plan", "-o", "o.npy")
         self.assertIn("in double by the reference", out.decode())
@@ -277,6 +280,10 @@ class Files(RunTest):
         np.savez_compressed(self.folder / "q.npz", q=q, other=k)
         self.heed("run", "-q", "q.npz:q", "-k", "kv.npz:key", "-v", "kv.npz:value", "-o", "o.npy")
         np.testing.assert_allclose(self.load("o.npy"), attention(q, k, v)[0], **CLOSE)
+        self.save_safetensors("kv.safetensors", {"layer:0.key": k, "value": v})
+        self.heed("run", "-q", "q.npy", "-k", "kv.safetensors:layer:0.key", "-v",
+                  "kv.safetensors:value", "-o", "p.npy")
+        np.testing.assert_array_equal(self.load("p.npy"), self.load("o.npy"))
         message = self.refused("run", "-q", "q.npz", "-k", "kv.npz:key", "-v", "v.npy", "-o", "x")
         self.assertIn("--query: q.npz: holds 2 tensors; name one of them, q.npz:NAME", message)
         message = self.refused("run", "-q", "q.npz:x", "-k", "k.npy", "-v", "v.npy", "-o", "x")
@@ -339,6 +346,9 @@ class Refusals(RunTest):
         self.problem()
         self.assertIn("belong together", self.refuse("--past-key", "k.npy", "-o", "x"))
         self.assertIn("belong together", self.refuse("--cu-seqlens-q", "k.npy", "-o", "x"))
+        for flags in (("--layer", "a"), ("--context", "k.npy"), ("--rope-base", 1),
+                      ("--rope-interleaved",), ("x.npy",)):
+            self.assertIn(f"{flags[0]}: goes with --from", self.refuse(*flags, "-o", "x"))
         self.assertIn("do not go together",
                       self.refuse("--past-key", "k.npy", "--past-value", "v.npy", "--cu-seqlens-q",
                                   "k.npy", "--cu-seqlens-k", "k.npy", "-o", "x"))
@@ -357,6 +367,16 @@ class Refusals(RunTest):
         self.assertIn("has shape (1, 1, 1, 1, 1), expected", self.refused(*run, "q5.npy"))
         self.save("qi.npy", np.zeros((2, 4, 5, 8), "i4"))
         self.assertIn("holds i32; give --dtype", self.refused(*run, "qi.npy"))
+
+    def test_ragged_batches_that_are_none(self):
+        self.problem(batch=1)
+        for name, starts in (("two", [0, 2]), ("three", [0, 2, 5]), ("none", [])):
+            self.save(f"{name}.npy", np.array(starts, "i8"))
+        self.assertIn("--cu-seqlens-q has 3 values but --cu-seqlens-k has 2",
+                      self.refuse("--cu-seqlens-q", "three.npy", "--cu-seqlens-k", "two.npy",
+                                  "--query-offset", "lower-right", "-o", "x"))
+        for flag in ("--kv-lengths", "--query-offset"):
+            self.assertIn("none.npy: holds no number", self.refuse(flag, "none.npy", "-o", "x"))
 
     def test_outputs(self):
         self.problem()

@@ -1,5 +1,7 @@
 """What the tests of the command line share: the program, a scratch folder, and skipping."""
+import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -42,6 +44,16 @@ class HeedTest(unittest.TestCase):
     def save(self, name, array):
         np.save(self.folder / name, array)
         return name
+
+    def save_safetensors(self, name, tensors, **metadata):
+        header, data = {"__metadata__": metadata} if metadata else {}, b""
+        for key, array in tensors.items():
+            dtype = {"f2": "F16", "f4": "F32", "i8": "I64"}[array.dtype.str[1:]]
+            end = len(data) + array.nbytes
+            header[key] = {"dtype": dtype, "shape": array.shape, "data_offsets": [len(data), end]}
+            data += array.tobytes()
+        text = json.dumps(header).encode()
+        (self.folder / name).write_bytes(struct.pack("<Q", len(text)) + text + data)
 
     def load(self, name):
         return np.load(self.folder / name)
