@@ -115,15 +115,16 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 Numbers read_tensor(const JsonValue& value, const std::string& name, std::size_t most_axes,
                     const std::filesystem::path& folder) {
+  const std::string path = (folder / value.text).string();
   try {
-    const Array array = convert(read((folder / value.text).string()), DType::f64);
-    require(array.shape.size() >= 1 && array.shape.size() <= most_axes, "has ", array.shape.size(),
-            " axes, expected at most ", most_axes);
-    require(array.size() > 0, "is empty");
+    const Array array = convert(read(path), DType::f64);
+    require(array.shape.size() >= 1 && array.shape.size() <= most_axes, path, ": has ",
+            array.shape.size(), " axes, expected 1 to ", most_axes);
+    require(array.size() > 0, path, ": is empty");
     const auto values = array.as<double>();
     return {array.shape, {values.begin(), values.end()}, value.line, {}, /*imported=*/true};
   } catch (const Error& e) {
-    fail(name, ": ", printable(value.text), ": ", e.what(), at_line(value.line));
+    fail(name, ": ", e.what(), at_line(value.line));
   }
 }
 

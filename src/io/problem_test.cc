@@ -270,11 +270,11 @@ TEST_F(ProblemFiles, MatricesMayLieInFiles) {
   EXPECT_EQ(to_json(parse_problem(to_json(p))), to_json(p));
   io::put(path("bad.json"), "{\n\"x\": \"missing.npy\"}");
   EXPECT_THAT(error_of([&] { read_problem(path("bad.json")); }),
-              ::testing::AllOf(HasSubstr("X: missing.npy: "), HasSubstr("(line 2)")));
+              ::testing::EndsWith("X: " + path("missing.npy") + ": no such file (line 2)"));
   io::write_npy(path("deep.npy"), io::array_of<double>({1, 1, 1, 1, 1}, {1}));
   io::put(path("bad.json"), "{\"x\": \"deep.npy\"}");
   EXPECT_THAT(error_of([&] { read_problem(path("bad.json")); }),
-              HasSubstr("has 5 axes, expected at most 4"));
+              HasSubstr("deep.npy: has 5 axes, expected 1 to 4"));
   EXPECT_THAT(error_of([&] { read_problem(path("absent.json")); }), HasSubstr("absent.json"));
 }
 
