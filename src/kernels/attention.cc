@@ -10,18 +10,10 @@
 namespace heed {
 namespace {
 
-constexpr std::initializer_list<DType> kStored = {DType::f32, DType::f16, DType::bf16};
-
-void require_dtypes(ConstTensorView q, ConstTensorView k, ConstTensorView v) {
-  require_dtype("query", q.dtype, kStored);
-  require_dtype("key", k.dtype, kStored);
+void require_dtypes(ConstTensorView k, ConstTensorView v) {
+  require_dtype("key", k.dtype, kernels::kFloats);
   require(k.dtype == v.dtype, "attention: key has dtype ", name_of(k.dtype), " but value has ",
           name_of(v.dtype));
-}
-
-void require_score_mod(const ScoreMod& mod) {
-  require(mod.f32 != nullptr || mod.f64 == nullptr,
-          "attention: score_mod has an f64 form but no f32 form, which the kernels call");
 }
 
 }  // namespace
@@ -42,8 +34,8 @@ struct Plan::Impl {
 
   static Problem checked(ConstTensorView q, ConstTensorView k, ConstTensorView v,
                          const AttentionOptions& options) {
-    require_dtypes(q, k, v);
-    require_score_mod(options.score_mod);
+    kernels::require_queries(q, options);
+    require_dtypes(k, v);
     return describe(q, k, v, options);
   }
 
@@ -70,17 +62,13 @@ struct Plan::Impl {
     require_as_planned("query", shape.q, q);
     require_as_planned("key", shape.k, k);
     require_as_planned("value", shape.v, v);
-    require_score_mod(options.score_mod);
+    kernels::require_queries(q, options);
     describe(problem, q, k, v, options);
     require(problem.sequences.size() == shape.sequences, "attention: the plan is for ",
             shape.sequences, " sequences but the run has ", problem.sequences.size());
-    require_output(problem, q, out);
-    require(out.dtype == q.dtype, "attention: query has dtype ", name_of(q.dtype), " but out has ",
-            name_of(out.dtype));
-    require_data("query", q);
+    kernels::require_ends(problem, q, out);
     require_data("key", k);
     require_data("value", v);
-    require_data("out", out);
     runner.run(operands(q, k, v, out, lse, options));
   }
 

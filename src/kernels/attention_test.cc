@@ -30,5 +30,24 @@ TEST(Attention, EdgeShapes) {
   });
 }
 
+// Twice on one plan: the second run must not find what the first one left in the workspace.
+TEST(Attention, WindowsThatBeginPastTheLastKeySeeNothing) {
+  for_each_target([](const std::string&) {
+    Random random(5);
+    Case c;
+    c.n_q = 6;
+    c.n_k = 64;
+    c.d_k = c.d_v = 16;
+    c.make(random);
+    std::vector<std::int64_t> offsets = {60};
+    const AttentionOptions options = {.query_offsets = offsets, .window_left = 3};
+    Plan plan(c.q.view(), c.k.view(), c.v.view(), options);
+    plan.run(c.q.view(), c.k.view(), c.v.view(), c.out.view(), {}, options);
+    offsets[0] = 200;
+    plan.run(c.q.view(), c.k.view(), c.v.view(), c.out.view(), {}, options);
+    for (const float x : c.out.f32) EXPECT_EQ(x, 0.0f);
+  });
+}
+
 }  // namespace
 }  // namespace heed

@@ -69,6 +69,7 @@ class Block {
       KeyTile t;
       t.begin = std::max(tile, first.begin / kPanel * kPanel);
       t.end = std::min(tile + shape_.tile_keys, last.end);
+      if (t.begin >= t.end) continue;  // the windows of all rows begin past the last key
       PackKeys<T>(keys, t.begin, t.end, problem_.key_dim, Space(shape_.k));
       t.k = Space(shape_.k);
       PlaceValues<T>(values, t);

@@ -35,6 +35,20 @@ double bytes_moved(const Run& run) {
 
 }  // namespace
 
+void require_queries(ConstTensorView q, const AttentionOptions& options) {
+  require_dtype("query", q.dtype, kFloats);
+  require(options.score_mod.f32 != nullptr || options.score_mod.f64 == nullptr,
+          "attention: score_mod has an f64 form but no f32 form, which the kernels call");
+}
+
+void require_ends(const Problem& problem, ConstTensorView q, TensorView out) {
+  require_output(problem, q, out);
+  require(out.dtype == q.dtype, "attention: query has dtype ", name_of(q.dtype), " but out has ",
+          name_of(out.dtype));
+  require_data("query", q);
+  require_data("out", out);
+}
+
 Runner::Runner(const Run& run, std::size_t queries, std::size_t keys, const Execution& execution)
     : target_(chosen_target()),
       progress_(execution.progress),

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "base/buffer.h"
@@ -16,6 +17,11 @@
 #include "kernels/targets.h"
 
 namespace heed::kernels {
+
+// What is demanded of the queries and the output, wherever the keys come from. Throw heed::Error.
+inline constexpr std::initializer_list<DType> kFloats = {DType::f32, DType::f16, DType::bf16};
+void require_queries(ConstTensorView q, const AttentionOptions& options);
+void require_ends(const Problem& problem, ConstTensorView q, TensorView out);
 
 class Runner {
  public:

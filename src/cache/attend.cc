@@ -1,0 +1,141 @@
+#include "cache/attend.h"
+
+#include <algorithm>
+
+#include "base/checks.h"
+#include "kernels/run.h"
+
+namespace heed {
+namespace cache {
+
+kernels::RowStore row_store(ConstTensorView rows, ScaleView scales) {
+  kernels::RowStore store = kernels::row_store(rows);
+  store.scales = scales.data;
+  store.scale_batch_stride = scales.batch_stride;
+  store.scale_head_stride = scales.head_stride;
+  store.scale_token_stride = scales.token_stride;
+  return store;
+}
+
+ConstTensorView shape_only(std::size_t batch, std::size_t heads, std::size_t tokens,
+                           std::size_t dim) {
+  ConstTensorView view;
+  view.batch = batch;
+  view.heads = heads;
+  view.tokens = tokens;
+  view.dim = dim;
+  return view;
+}
+
+void run(const Problem& problem, ConstTensorView q, const kernels::KeyValues& kv, TensorView out,
+         RowView lse, const AttentionOptions& options, const Execution& execution) {
+  const kernels::Run operands = {&problem, &options, q, kv, out, lse};
+  kernels::Runner(operands, problem.ragged ? q.tokens : problem.most_queries, problem.most_keys,
+                  execution)
+      .run(operands);
+}
+
+PagedSequences::PagedSequences(const PagedKVCache& cache, std::span<const SequenceId> sequences) {
+  for (const SequenceId id : sequences) {
+    const std::size_t length = cache.length(id);
+    lengths.push_back(static_cast<std::int64_t>(length));
+    longest = std::max(longest, length);
+    table_stride = std::max(table_stride, cache.block_table(id).size());
+  }
+  table.resize(checked_product("attention: block table", {sequences.size(), table_stride}));
+  for (std::size_t n = 0; n < sequences.size(); ++n)
+    std::ranges::copy(cache.block_table(sequences[n]), table.data() + n * table_stride);
+}
+
+void PagedSequences::require_key_lengths(std::span<const std::int64_t> key_lengths) const {
+  require(key_lengths.empty() || key_lengths.size() == lengths.size(),
+          "attention: key_lengths has ", key_lengths.size(), " values but there are ",
+          lengths.size(), " sequences");
+  for (std::size_t n = 0; n < key_lengths.size(); ++n)
+    require(key_lengths[n] <= lengths[n], "attention: key_lengths[", n, "] is ", key_lengths[n],
+            " but that sequence has ", lengths[n], " keys");
+}
+
+kernels::KeyValues PagedSequences::rows(const PagedKVCache& cache, std::size_t pages) const {
+  kernels::KeyValues kv = {row_store(cache.key_pages(), cache.key_scales()),
+                           row_store(cache.value_pages(), cache.value_scales())};
+  for (kernels::RowStore* store : {&kv.k, &kv.v}) {
+    store->block_table = table.data() + pages;
+    store->table_stride = table_stride;
+    store->page_tokens = cache.page_size();
+  }
+  return kv;
+}
+
+namespace {
+
+// Where each sequence's keys would begin if they lay one after the other.
+std::vector<std::int64_t> begins_of(std::span<const std::int64_t> lengths) {
+  std::vector<std::int64_t> begins = {0};
+  for (const std::int64_t length : lengths) begins.push_back(begins.back() + length);
+  return begins;
+}
+
+}  // namespace
+}  // namespace cache
+
+void attention(ConstTensorView q, const KVCache& cache, TensorView out, RowView lse,
+               const AttentionOptions& options, const Execution& execution) {
+  require(
+      options.cu_seqlens_q.empty() && options.cu_seqlens_k.empty(), "attention: cu_seqlens has ",
+      std::max(options.cu_seqlens_q.size(), options.cu_seqlens_k.size()), " values but the ",
+      cache.batch(), " sequences of a KVCache have one length; PagedKVCache takes ragged queries");
+  kernels::require_queries(q, options);
+  const std::size_t batch = cache.batch(), heads = cache.kv_heads(), length = cache.length();
+  const Problem problem =
+      describe(q, cache::shape_only(batch, heads, length, cache.key_dim()),
+               cache::shape_only(batch, heads, length, cache.value_dim()), options);
+  kernels::require_ends(problem, q, out);
+  cache::run(problem, q,
+             {cache::row_store(cache.keys(), cache.key_scales()),
+              cache::row_store(cache.values(), cache.value_scales())},
+             out, lse, options, execution);
+}
+
+void attention(ConstTensorView q, const KVCache& cache, TensorView out,
+               const AttentionOptions& options, const Execution& execution) {
+  attention(q, cache, out, RowView{}, options, execution);
+}
+
+void attention(ConstTensorView q, const PagedKVCache& cache, std::span<const SequenceId> sequences,
+               TensorView out, RowView lse, const AttentionOptions& options,
+               const Execution& execution) {
+  require(options.cu_seqlens_k.empty(), "attention: cu_seqlens_k has ", options.cu_seqlens_k.size(),
+          " values but the cache knows the lengths of its ", sequences.size(), " sequences");
+  require(options.cu_seqlens_q.empty() || options.cu_seqlens_q.size() == sequences.size() + 1,
+          "attention: cu_seqlens_q has ", options.cu_seqlens_q.size(), " values but there are ",
+          sequences.size(), " sequences");
+  kernels::require_queries(q, options);
+  const cache::PagedSequences paged(cache, sequences);
+  paged.require_key_lengths(options.key_lengths);
+
+  AttentionOptions described = options;
+  const bool ragged = !options.cu_seqlens_q.empty();
+  std::vector<std::int64_t> begins;
+  std::size_t batch = sequences.size(), tokens = paged.longest;
+  if (ragged) {
+    begins = cache::begins_of(paged.lengths);
+    described.cu_seqlens_k = begins;
+    batch = 1;
+    tokens = static_cast<std::size_t>(begins.back());
+  } else if (options.key_lengths.empty()) {
+    described.key_lengths = paged.lengths;
+  }
+  const Problem problem =
+      describe(q, cache::shape_only(batch, cache.kv_heads(), tokens, cache.key_dim()),
+               cache::shape_only(batch, cache.kv_heads(), tokens, cache.value_dim()), described);
+  kernels::require_ends(problem, q, out);
+  cache::run(problem, q, paged.rows(cache), out, lse, described, execution);
+}
+
+void attention(ConstTensorView q, const PagedKVCache& cache, std::span<const SequenceId> sequences,
+               TensorView out, const AttentionOptions& options, const Execution& execution) {
+  attention(q, cache, sequences, out, RowView{}, options, execution);
+}
+
+}  // namespace heed

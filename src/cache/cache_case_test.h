@@ -1,0 +1,127 @@
+// For the tests of the caches: a random problem of the kernels' tests, its keys and values put into
+// caches, and what comes out as bits.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "heed/kv_cache.h"
+#include "kernels/random_case_test.h"
+
+namespace heed::test {
+
+using Bits = std::vector<unsigned char>;
+
+template <class T>
+void add_bits(Bits& all, const std::vector<T>& values) {
+  const std::size_t begin = all.size();
+  all.resize(begin + values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(all.data() + begin, values.data(), values.size() * sizeof(T));
+}
+
+// What a run wrote: NaN equals NaN.
+inline Bits bits(const Case& c) {
+  Bits all;
+  add_bits(all, c.out.f32);
+  add_bits(all, c.out.half);
+  add_bits(all, c.out.brain);
+  add_bits(all, c.lse);
+  return all;
+}
+
+// Tokens [first, first + count) of batch row b, or of all of them.
+inline ConstTensorView tokens_of(ConstTensorView t, std::size_t first, std::size_t count) {
+  t.data = static_cast<const std::byte*>(t.data) +
+           static_cast<std::ptrdiff_t>(first * size_of(t.dtype)) * t.token_stride;
+  t.tokens = count;
+  return t;
+}
+inline ConstTensorView tokens_of(ConstTensorView t, std::size_t b, std::size_t first,
+                                 std::size_t count) {
+  t.data = static_cast<const std::byte*>(t.data) +
+           static_cast<std::ptrdiff_t>(b * size_of(t.dtype)) * t.batch_stride;
+  t.batch = 1;
+  return tokens_of(t, first, count);
+}
+
+inline RowView lse_rows(Case& c) {
+  return rows(c.lse.data(), c.query_heads, c.n_q);
+}
+
+// The keys and values of a padded case, appended in pieces.
+inline KVCache contiguous_cache(Case& c, DType dtype, Random& random) {
+  KVCache cache({.batch = c.batch,
+                 .kv_heads = c.kv_heads,
+                 .key_dim = c.d_k,
+                 .value_dim = c.d_v,
+                 .dtype = dtype,
+                 .capacity = random.below(4)});
+  while (cache.length() < c.n_k) {
+    const std::size_t begin = cache.length(), n = random.below(c.n_k - begin + 1);
+    cache.append(tokens_of(c.k.view(), begin, n), tokens_of(c.v.view(), begin, n));
+  }
+  return cache;
+}
+
+// Fills every slot of an empty cache with NaN, so that whoever reads an unwritten one shows it.
+inline void poison(PagedKVCache& cache) {
+  const std::size_t n = cache.pages() * cache.page_size();
+  const std::vector<float> nan(std::max(cache.key_dim(), cache.value_dim()), kNaN);
+  ConstTensorView rows = bhnd(nan.data(), 1, cache.kv_heads(), n, cache.key_dim());
+  rows.batch_stride = rows.head_stride = rows.token_stride = 0;
+  ConstTensorView values = rows;
+  values.dim = cache.value_dim();
+  const SequenceId id = cache.add();
+  cache.append(id, rows, values);
+  cache.remove(id);
+}
+
+// The keys and values of a case in pages, one sequence for each of its own, written in turns so
+// that the pages of a sequence lie apart.
+struct PagedCase {
+  PagedKVCache cache;
+  std::vector<SequenceId> ids;
+
+  PagedCase(Case& c, DType dtype, std::size_t page_size, Random& random)
+      : cache({.kv_heads = c.kv_heads,
+               .key_dim = c.d_k,
+               .value_dim = c.d_v,
+               .dtype = dtype,
+               .pages = pages_of(c, page_size),
+               .page_size = page_size}) {
+    poison(cache);
+    for (std::size_t n = 0; n < c.sequences(); ++n) ids.push_back(cache.add());
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t n = 0; n < ids.size(); ++n) {
+        const std::size_t begin = cache.length(ids[n]);
+        const std::size_t count = random.below(keys(c, n) - begin + 1);
+        const std::size_t b = c.cu_k.empty() ? n : 0;
+        const std::size_t at = begin + (c.cu_k.empty() ? 0 : static_cast<std::size_t>(c.cu_k[n]));
+        cache.append(ids[n], tokens_of(c.k.view(), b, at, count),
+                     tokens_of(c.v.view(), b, at, count));
+        more = more || begin + count < keys(c, n);
+      }
+    }
+  }
+
+  static std::size_t keys(const Case& c, std::size_t n) {
+    return c.cu_k.empty() ? c.n_k : static_cast<std::size_t>(c.cu_k[n + 1] - c.cu_k[n]);
+  }
+  static std::size_t pages_of(const Case& c, std::size_t page_size) {
+    std::size_t pages = 1;
+    for (std::size_t n = 0; n < c.sequences(); ++n)
+      pages += (keys(c, n) + page_size - 1) / page_size;
+    return pages;
+  }
+  static AttentionOptions options(const Case& c) {
+    AttentionOptions o = c.options;
+    o.cu_seqlens_k = {};  // the cache knows
+    return o;
+  }
+  void run(Case& c, const Execution& execution = {}) const {
+    attention(c.q.view(), cache, ids, c.out.view(), lse_rows(c), options(c), execution);
+  }
+};
+
+}  // namespace heed::test
