@@ -12,7 +12,7 @@ packages_of() {
                 python3-numpy python3-pytest python3-hypothesis pybind11-dev ;;
     web)   echo nodejs npm emscripten chromium fonts-dejavu-core fonts-noto-cjk ;;
     lint)  echo clang clang-format clang-tidy ;;
-    fuzz)  echo clang libclang-rt-14-dev ;;
+    sanitize) echo clang libclang-rt-14-dev ;;
     coverage) echo gcovr ;;
     tex)   echo texlive-latex-base texlive-latex-recommended texlive-latex-extra poppler-utils ;;
     bench) echo libbenchmark-dev libopenblas-dev ;;
