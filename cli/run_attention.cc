@@ -9,8 +9,8 @@
 
 #include "cli/interrupt.h"
 #include "cli/progress.h"
-#include "cli/run_reference.h"
 #include "heed/attention.h"
+#include "heed/reference.h"
 
 namespace heed::cli {
 namespace {
@@ -42,12 +42,12 @@ class ScoresWriter {
                           {extents_.size(), inputs.q.heads, most_queries_, most_keys_});
   }
 
-  void append(const ReferenceBlock& block) {
-    const auto& scores = block.work.*stage_;
+  void append(const reference::Block& block) {
+    const auto& scores = block.steps.*stage_;
     io::Array rows(DType::f64, {scores.rows, most_keys_});
     for (std::size_t i = 0; i < scores.rows; ++i)
       for (std::size_t j = 0; j < scores.cols; ++j) {
-        const bool hidden = hides_ && block.work.visible.at(0, 0, i, j) == 0;
+        const bool hidden = hides_ && block.steps.visible.at(0, 0, i, j) == 0;
         rows.as<double>()[i * most_keys_ + j] =
             hidden ? -std::numeric_limits<double>::infinity() : scores.at(0, 0, i, j);
       }
@@ -77,16 +77,17 @@ class ScoresWriter {
 };
 
 // Output and logsumexp of a block, where they belong.
-void store(const ReferenceBlock& block, std::size_t batch, TensorView out, std::span<double> lse) {
-  const auto& o = block.work.o;
+void store(const reference::Block& block, TensorView out, std::span<double> lse) {
+  const auto& o = block.steps.o;
   for (std::size_t i = 0; i < o.rows; ++i) {
-    const std::size_t token = block.first_query + i;
-    const auto offset = static_cast<std::ptrdiff_t>(batch) * out.batch_stride +
+    const std::size_t token = block.first_token + i;
+    const auto offset = static_cast<std::ptrdiff_t>(block.batch) * out.batch_stride +
                         static_cast<std::ptrdiff_t>(block.head) * out.head_stride +
                         static_cast<std::ptrdiff_t>(token) * out.token_stride;
     for (std::size_t c = 0; c < o.cols; ++c)
       static_cast<double*>(out.data)[offset + static_cast<std::ptrdiff_t>(c)] = o.at(0, 0, i, c);
-    lse[(batch * out.heads + block.head) * out.tokens + token] = block.work.lse.at(0, 0, i, 0);
+    lse[(block.batch * out.heads + block.head) * out.tokens + token] =
+        block.steps.lse.at(0, 0, i, 0);
   }
 }
 
@@ -151,14 +152,13 @@ class AttentionRun {
     const auto pad_until = [&](std::size_t sequence) {
       for (; scores_ && next < sequence; ++next) scores_->pad_empty(extents[next], inputs_.q.heads);
     };
-    for_each_reference_block(inputs_.q, inputs_.k, inputs_.v, inputs_.options, bar.callback(),
-                             [&](const ReferenceBlock& block) {
-                               pad_until(block.sequence);
-                               if (scores_) scores_->append(block);
-                               if (wide_)
-                                 store(block, extents[block.sequence].batch,
-                                       output_view(inputs_, out_), lse_.as<double>());
-                             });
+    reference::for_each_block(inputs_.q, inputs_.k, inputs_.v, inputs_.options, bar.callback(),
+                              [&](const reference::Block& block) {
+                                pad_until(block.sequence);
+                                if (scores_) scores_->append(block);
+                                if (wide_)
+                                  store(block, output_view(inputs_, out_), lse_.as<double>());
+                              });
     pad_until(extents.size());
   }
 

@@ -7,8 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include "cli/run_reference.h"
-
 namespace heed::cli {
 namespace {
 
@@ -296,6 +294,23 @@ DType parse_dtype(const std::string& name) {
   for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64})
     if (name == name_of(t)) return t;
   throw Error("--dtype: is " + name + ", expected f32, f16, bf16 or f64");
+}
+
+std::vector<SequenceExtent> sequence_extents(ConstTensorView q, ConstTensorView k,
+                                             const AttentionOptions& options) {
+  std::vector<SequenceExtent> extents;
+  if (options.cu_seqlens_q.empty()) {
+    for (std::size_t b = 0; b < q.batch; ++b) extents.push_back({b, 0, 0, q.tokens, k.tokens});
+    return extents;
+  }
+  const auto size = [](std::int64_t x) { return static_cast<std::size_t>(x); };
+  for (std::size_t n = 1; n < options.cu_seqlens_q.size(); ++n) {
+    const std::size_t query = size(options.cu_seqlens_q[n - 1]);
+    const std::size_t key = size(options.cu_seqlens_k[n - 1]);
+    extents.push_back({0, query, key, size(options.cu_seqlens_q[n]) - query,
+                       size(options.cu_seqlens_k[n]) - key});
+  }
+  return extents;
 }
 
 void read_options(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs) {

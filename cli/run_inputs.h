@@ -36,6 +36,14 @@ struct AttentionInputs {
   AttentionInputs& operator=(const AttentionInputs&) = delete;
 };
 
+// One sequence of the batch, in the terms of the query and key tensors. Lengths that make no sense
+// give extents that make none: the operator refuses them.
+struct SequenceExtent {
+  std::size_t batch = 0, first_query = 0, first_key = 0, queries = 0, keys = 0;
+};
+std::vector<SequenceExtent> sequence_extents(ConstTensorView q, ConstTensorView k,
+                                             const AttentionOptions& options);
+
 // Everything but the tensors: inputs.options, for the shapes of q and k, which are set.
 void read_options(const RunOptions& flags, InputFiles& files, AttentionInputs& inputs);
 

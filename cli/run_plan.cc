@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cli/run_attention.h"
-#include "cli/run_reference.h"
 #include "cli/units.h"
 #include "heed/attention.h"
+#include "heed/reference.h"
 
 namespace heed::cli {
 namespace {

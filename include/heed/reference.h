@@ -1,6 +1,7 @@
 // The reference: the operator of options.h written as it is defined, in double or in plain float,
 // with every intermediate kept. It is the oracle of the tests and the source of every explanation;
-// it stores n_q x n_k scores per head and takes its time. For speed use attention.h.
+// it stores n_q x n_k scores per head (for_each_block: a few rows) and takes its time. For speed
+// use attention.h.
 //
 // Double results are the same bits on every platform: sums run in index order without contraction,
 // and exp, log, tanh, sin and cos are heed's own.
@@ -8,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -56,6 +58,23 @@ extern template Attention<double> attention<double>(ConstTensorView, ConstTensor
                                                     ConstTensorView, const AttentionOptions&);
 extern template Attention<float> attention<float>(ConstTensorView, ConstTensorView, ConstTensorView,
                                                   const AttentionOptions&);
+
+// Some rows of one head of one sequence, every step kept: tensors of [1, 1, rows, ...].
+struct Block {
+  std::size_t sequence = 0, batch = 0, head = 0;
+  std::size_t first_row = 0;    // of the sequence
+  std::size_t first_token = 0;  // of q, the same row
+  const Attention<double>& steps;
+};
+
+// The reference in double for problems whose scores are too many to keep: calls `use` for block
+// after block, sequences, heads and rows in order, each of so many rows that its steps take about
+// `block_bytes`. The numbers are those of attention<double>. `progress` hears of every block and
+// may stop the run, which then throws Cancelled.
+void for_each_block(ConstTensorView q, ConstTensorView k, ConstTensorView v,
+                    const AttentionOptions& options, const Progress& progress,
+                    const std::function<void(const Block&)>& use,
+                    std::size_t block_bytes = std::size_t{8} << 20);
 
 // Batch-parallel attention of one query per batch row, the keys serving as values too, unscaled:
 // keys [B, N, D] and query [B, D], contiguous, to o [B, 1, 1, D] (raw are the scores, p the

@@ -38,7 +38,7 @@ def attention(
     dim, heads before them, batch first. float32, float16 or bfloat16; query heads may be a multiple of
     key/value heads. Arrays are NumPy's, or anything with ``__dlpack__`` or the buffer protocol, read
     where they are as long as the last axis is contiguous. float64 is computed by heed's reference in
-    double, which stores all n_q x n_k scores and takes its time.
+    double, which takes its time.
 
     attn_mask         boolean, True = attend; or numbers that are added to the scores. Broadcasts.
     is_causal         query i sees keys j <= i + offset. As in PyTorch, offset is 0
@@ -61,7 +61,7 @@ def attention(
 
     Returns the output, shaped like query with the last axis of value; with return_lse also the natural
     log of each row's sum; with return_scores "raw", "softcap", "bias" or "softmax" also the scores
-    after that stage (computed by the reference).
+    after that stage (computed by the reference; hidden ones are -inf after "bias").
 
     >>> import numpy as np
     >>> x = np.eye(3, dtype=np.float32)

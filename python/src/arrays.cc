@@ -133,7 +133,9 @@ py::dtype numpy_dtype(DType dtype) {
   }
 }
 
+// NumPy gives arrays without elements strides of 0.
 bool last_axis_contiguous(const Array& array) {
+  if (std::ranges::find(shape_of(array), 0u) != shape_of(array).end()) return true;
   return array.ndim == 0 || array.shape[array.ndim - 1] <= 1 || array.strides[array.ndim - 1] == 1;
 }
 

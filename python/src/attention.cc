@@ -2,6 +2,7 @@
 #include "heed/attention.h"
 
 #include "arrays.h"
+#include "by_reference.h"
 #include "heed/reference.h"
 #include "heed/state.h"
 #include "module.h"
@@ -35,58 +36,19 @@ struct Inputs {
   }
 };
 
-// lse is [batch, heads, tokens], or [tokens, heads] in a ragged batch.
-RowView lse_view(py::array& lse, const Inputs& in) {
-  auto* data = static_cast<float*>(lse.mutable_data());
-  if (!in.ragged) return rows(data, in.query.heads, in.query.tokens);
-  return {data, 0, 1, static_cast<std::ptrdiff_t>(in.query.heads)};
+// Strides of a logsumexp [batch, heads, tokens], or [tokens, heads] in a ragged batch.
+template <class View>
+void lay_out_rows(View& view, const Inputs& in) {
+  const auto heads = static_cast<std::ptrdiff_t>(in.query.heads),
+             tokens = static_cast<std::ptrdiff_t>(in.query.tokens);
+  view.batch_stride = in.ragged ? 0 : heads * tokens;
+  view.head_stride = in.ragged ? 1 : tokens;
+  view.token_stride = in.ragged ? heads : 1;
 }
 
-// double values to an array of `dtype` (f32, f64, f16, bf16).
-void store(const std::vector<double>& from, py::array& to, DType dtype) {
-  void* data = to.mutable_data();
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    switch (dtype) {
-      case DType::f64: static_cast<double*>(data)[i] = from[i]; break;
-      case DType::f16: static_cast<f16*>(data)[i] = to_f16(static_cast<float>(from[i])); break;
-      case DType::bf16: static_cast<bf16*>(data)[i] = to_bf16(static_cast<float>(from[i])); break;
-      default: static_cast<float*>(data)[i] = static_cast<float>(from[i]); break;
-    }
-  }
+TensorView output_view(const Array& out, const Inputs& in) {
+  return in.ragged ? ragged_output(out, "out") : output_tensor(out, "out");
 }
-
-using Steps = reference::Attention<double>;
-
-// Which of the reference's steps return_scores names.
-reference::Tensor<double> Steps::*stage_of(const std::string& name) {
-  if (name == "raw") return &Steps::scaled;
-  if (name == "softcap") return &Steps::capped;
-  if (name == "bias") return &Steps::biased;
-  if (name == "softmax") return &Steps::p;
-  throw py::value_error("return_scores is '" + name +
-                        "', expected 'raw', 'softcap', 'bias' or 'softmax'");
-}
-
-// The scores of one stage, from the reference: [batch, heads, queries, keys].
-py::array scores_of(const Steps& steps, const std::string& name, const Inputs& in) {
-  const reference::Tensor<double>& from = steps.*stage_of(name);
-  std::vector<std::size_t> shape = {from.batch, from.heads, from.rows, from.cols};
-  if (!in.ragged) shape.erase(shape.begin(), shape.begin() + (4 - static_cast<long>(in.q.ndim)));
-  py::array scores = new_array(in.q.dtype, shape);
-  store(from.values, scores, in.q.dtype);
-  return scores;
-}
-
-// Where the output goes: the caller's `out`, or a new array.
-struct Output {
-  py::object object;
-  Array array;
-
-  Output(const py::object& out, const Inputs& in) : object(out) {
-    if (out.is_none()) object = new_array(in.q.dtype, in.row_shape(in.value.dim));
-    array = as_array(object, "out");
-  }
-};
 
 // What the caller asked for, beside the output itself.
 struct Wanted {
@@ -95,50 +57,79 @@ struct Wanted {
 };
 
 py::object result_of(const py::object& out, const py::array& lse, const Wanted& wanted,
-                     const std::optional<Steps>& steps, const Inputs& in) {
+                     const std::optional<Scores>& scores) {
   if (!wanted.lse && !wanted.scores) return out;
   py::list all;
   all.append(out);
   if (wanted.lse) all.append(lse);
-  if (wanted.scores) all.append(scores_of(*steps, *wanted.scores, in));
+  if (wanted.scores) all.append(scores->array());
   return py::tuple(all);
 }
 
-// float64: the reference computes, then its results are copied out.
+// Room for the scores if they are wanted, of a problem that the operator has accepted.
+std::optional<Scores> wanted_scores(const Wanted& wanted, const Inputs& in,
+                                    const Options& options) {
+  if (!wanted.scores) return {};
+  return Scores(*wanted.scores, in.q.dtype, in.ragged ? 4 : in.q.ndim, in.query, in.key,
+                options.attention);
+}
+
+// The kernels' rules hold for doubles too: refuses what they would.
+void require_accepted(const Inputs& in, const Options& options) {
+  ConstTensorView q = in.query, k = in.key, v = in.value;
+  q.dtype = k.dtype = v.dtype = DType::f32;
+  const Plan plan(q, k, v, options.attention, {.threads = 1, .progress = {}});
+}
+
+// float64: the reference computes, in blocks of rows.
 py::object by_reference(Options& options, const Inputs& in, const py::object& out,
                         const Wanted& wanted) {
-  if (in.ragged) throw py::type_error("query: a ragged batch of float64 is not possible");
+  require_accepted(in, options);
   const std::vector<std::size_t> shape = in.row_shape(in.value.dim);
-  if (!out.is_none()) require_same(as_array(out, "out"), DType::f64, shape, "out");
-  std::optional<Steps> steps;
-  options.run(
-      [&] { steps = reference::attention<double>(in.query, in.key, in.value, options.attention); });
-  py::array o = new_array(DType::f64, shape), lse = new_array(DType::f64, in.row_shape(0));
-  store(steps->o.values, o, DType::f64);
-  store(steps->lse.values, lse, DType::f64);
-  if (out.is_none()) return result_of(o, lse, wanted, steps, in);
-  out[py::ellipsis()] = o;
-  return result_of(out, lse, wanted, steps, in);
+  const py::object object = out.is_none() ? py::object(new_array(DType::f64, shape)) : out;
+  const Array output = as_array(object, "out");
+  require_same(output, DType::f64, shape, "out");
+  const TensorView o = output_view(output, in);
+  py::array lse = new_array(DType::f64, in.row_shape(0));
+  TensorView lse_rows = o;
+  lse_rows.data = lse.mutable_data();
+  lay_out_rows(lse_rows, in);
+  std::optional<Scores> scores = wanted_scores(wanted, in, options);
+  options.run([&] {
+    reference::for_each_block(in.query, in.key, in.value, options.attention,
+                              options.execution.progress, [&](const reference::Block& block) {
+                                store_rows(block, block.steps.o, o);
+                                store_rows(block, block.steps.lse, lse_rows);
+                                if (scores) scores->take(block);
+                              });
+  });
+  return result_of(object, lse, wanted, scores);
 }
 
 py::object by_kernels(Options& options, const Inputs& in, const py::object& out,
                       const Wanted& wanted) {
-  const Output output(out, in);
-  const TensorView o =
-      in.ragged ? ragged_output(output.array, "out") : output_tensor(output.array, "out");
+  const py::object object =
+      out.is_none() ? py::object(new_array(in.q.dtype, in.row_shape(in.value.dim))) : out;
+  const Array output = as_array(object, "out");
+  const TensorView o = output_view(output, in);
   py::array lse;
   RowView lse_rows;
   if (wanted.lse) {
     lse = new_array(DType::f32, in.row_shape(0));
-    lse_rows = lse_view(lse, in);
+    lse_rows.data = static_cast<float*>(lse.mutable_data());
+    lay_out_rows(lse_rows, in);
   }
-  std::optional<Steps> steps;
   options.run([&] {
-    if (wanted.scores)
-      steps = reference::attention<double>(in.query, in.key, in.value, options.attention);
     attention(in.query, in.key, in.value, o, lse_rows, options.attention, options.execution);
   });
-  return result_of(output.object, lse, wanted, steps, in);
+  std::optional<Scores> scores = wanted_scores(wanted, in, options);
+  if (scores)
+    options.run([&] {
+      reference::for_each_block(in.query, in.key, in.value, options.attention,
+                                options.execution.progress,
+                                [&](const reference::Block& block) { scores->take(block); });
+    });
+  return result_of(object, lse, wanted, scores);
 }
 
 py::object attention_(const py::object& query, const py::object& key, const py::object& value,
@@ -147,7 +138,7 @@ py::object attention_(const py::object& query, const py::object& key, const py::
   Options options(keywords);
   const Inputs in(query, key, value, options.ragged());
   const Wanted wanted = {return_lse, std::move(return_scores)};
-  if (wanted.scores) stage_of(*wanted.scores);
+  if (wanted.scores) Scores::require_stage(*wanted.scores);
   return (in.q.dtype == DType::f64 ? by_reference : by_kernels)(options, in, out, wanted);
 }
 
@@ -215,10 +206,11 @@ py::array selfish_attention_(const Floats& keys, const Floats& query, std::size_
   float* o = out.mutable_data();
   const auto size = [&](int axis) { return static_cast<std::size_t>(keys.shape(axis)); };
   const std::size_t batch = size(0), tokens = size(1), dim = size(2);
-  {
-    const py::gil_scoped_release release;
-    selfish_attention(k, q, o, batch, tokens, dim, {.threads = threads, .progress = {}});
-  }
+  Interruptible run;
+  run([&] {
+    selfish_attention(k, q, o, batch, tokens, dim,
+                      {.threads = threads, .progress = run.progress()});
+  });
   return out;
 }
 

@@ -7,9 +7,6 @@
 namespace heed::python {
 namespace {
 
-// Taking the GIL costs most when another thread computes in Python: often enough for Ctrl-C.
-constexpr std::chrono::milliseconds kBetweenSignalChecks{20};
-
 std::string type_name(const py::object& object) {
   return py::str(py::type::of(object).attr("__name__"));
 }
@@ -72,7 +69,7 @@ Options::Options(const Keywords& keywords) {
   take_lists(keywords);
   take_score_mod(keywords.score_mod);
   execution.threads = threads_of(keywords.threads);
-  execution.progress = {&Options::keep_going, this};
+  execution.progress = run_.progress();
 }
 
 // Which keys a query may see by where they stand.
@@ -114,7 +111,7 @@ void Options::take_score_mod(const py::object& given) {
 void Options::call_score_mod(const ScoreTile<float>& tile, void* self) noexcept {
   auto& options = *static_cast<Options*>(self);
   const py::gil_scoped_acquire acquire;
-  if (options.raised_) return;
+  if (options.run_.ending()) return;
   try {
     const auto rows = static_cast<py::ssize_t>(tile.rows),
                cols = static_cast<py::ssize_t>(tile.cols);
@@ -123,27 +120,8 @@ void Options::call_score_mod(const ScoreTile<float>& tile, void* self) noexcept 
                                     py::none());
     options.score_mod_(scores, tile.batch, tile.head, tile.query, tile.key);
   } catch (...) {
-    options.raised_ = std::current_exception();
-    options.stop_ = true;
+    options.run_.end_with(std::current_exception());
   }
-}
-
-// Ctrl-C is seen on the thread that called; the others only learn that the run is to stop.
-bool Options::keep_going(double, void* self) {
-  auto& options = *static_cast<Options*>(self);
-  if (options.stop_ || std::this_thread::get_id() != options.caller_) return !options.stop_;
-  const auto now = std::chrono::steady_clock::now();
-  if (now - options.asked_ < kBetweenSignalChecks) return true;
-  options.asked_ = now;
-  const py::gil_scoped_acquire acquire;
-  if (PyErr_CheckSignals() == 0) return true;
-  options.raised_ = std::make_exception_ptr(py::error_already_set());
-  options.stop_ = true;
-  return false;
-}
-
-void Options::raise_pending() {
-  if (raised_) std::rethrow_exception(std::exchange(raised_, nullptr));
 }
 
 }  // namespace heed::python

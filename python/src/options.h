@@ -1,16 +1,13 @@
 // Keyword arguments of heed.attention as AttentionOptions and Execution, with what they point at.
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <exception>
 #include <optional>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "arrays.h"
-#include "heed/error.h"
 #include "heed/options.h"
+#include "interruptible.h"
 
 namespace heed::python {
 
@@ -39,38 +36,21 @@ class Options {
 
   // Runs f() without the GIL; afterwards raises what the score_mod raised, or KeyboardInterrupt.
   template <class F>
-  void run(F&& f);
+  void run(F&& f) {
+    run_(std::forward<F>(f));
+  }
 
  private:
   static void call_score_mod(const ScoreTile<float>& tile, void* self) noexcept;
-  static bool keep_going(double done, void* self);
   void take_positions(const Keywords& keywords);
   void take_lists(const Keywords& keywords);
   void take_score_mod(const py::object& given);
-  void raise_pending();
 
   Array mask_;
   std::vector<std::int64_t> key_lengths_, cu_seqlens_q_, cu_seqlens_k_, query_offsets_;
   std::vector<float> alibi_slopes_, sinks_;
   py::object score_mod_;
-  std::exception_ptr raised_;  // by the score_mod, the first time; guarded by the GIL
-  std::atomic<bool> stop_{false};
-  std::thread::id caller_;
-  std::chrono::steady_clock::time_point asked_;  // when signals were last looked for
+  Interruptible run_;
 };
-
-template <class F>
-void Options::run(F&& f) {
-  caller_ = std::this_thread::get_id();
-  asked_ = std::chrono::steady_clock::now();
-  try {
-    const py::gil_scoped_release release;
-    f();
-  } catch (const Cancelled&) {
-    raise_pending();
-    throw;
-  }
-  raise_pending();
-}
 
 }  // namespace heed::python

@@ -161,6 +161,30 @@ def test_return_scores(stage):
     np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-7)
 
 
+def test_hidden_scores_are_minus_infinity_after_the_bias():
+    x = np.eye(3, dtype=np.float32)
+    scores = heed.attention(x, x, x, is_causal=True, return_scores="bias")[1]
+    assert (np.isneginf(scores) == np.triu(np.ones((3, 3), bool), 1)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_ragged_batch_and_its_scores(dtype):
+    """Each sequence is as it is alone; scores of the shorter ones are padded with 0."""
+    rng = np.random.default_rng(8)
+    q, k, v = (rng.standard_normal((n, 2, 4)).astype(dtype) for n in (5, 7, 7))
+    starts_q, starts_k = [0, 2, 2, 5], [0, 4, 5, 7]
+    out, lse, scores = heed.attention(q, k, v, cu_seqlens_q=starts_q, cu_seqlens_k=starts_k,
+                                      return_lse=True, return_scores="softmax")
+    assert (out.dtype, scores.dtype, scores.shape) == (dtype, dtype, (3, 2, 3, 4))
+    for n in range(3):
+        rows, keys = slice(*starts_q[n:n + 2]), slice(*starts_k[n:n + 2])
+        one = heed.attention(*(x.swapaxes(0, 1) for x in (q[rows], k[keys], v[keys])),
+                             return_lse=True, return_scores="softmax")
+        assert (out[rows].swapaxes(0, 1) == one[0]).all() and (lse[rows].T == one[1]).all()
+        used = scores[n, :, :one[2].shape[1], :one[2].shape[2]]
+        assert (used == one[2]).all() and scores[n].sum() == used.sum()
+
+
 def test_threads_do_not_change_a_bit():
     rng = np.random.default_rng(7)
     q, k, v = (rng.standard_normal((4, 130, 32), np.float32) for _ in range(3))

@@ -112,18 +112,28 @@ def test_an_exception_in_a_score_mod_is_raised_as_it_is(dtype):
 # --- Interrupts and threads -----------------------------------------------------------------------
 
 LONG_RUN = """
-import sys, threading, numpy as np, heed
-x = np.ones((64, 16384, 64), np.float32)  # far longer than the test waits
+import numpy as np, heed
+x = np.ones(({heads}, 16384, 64), np.{dtype})  # far longer than the test waits
 print("running", flush=True)
 try:
-    heed.attention(x, x, x)
+    while True:
+        {call}
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
 
 
-def test_ctrl_c_interrupts_a_long_run():
-    run = subprocess.Popen([sys.executable, "-c", LONG_RUN], stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize("heads, dtype, call", [
+    (64, "float32", "heed.attention(x, x, x)"),
+    (64, "float32", "heed.attention(x, x, x, score_mod=lambda *tile: None)"),
+    (1, "float64", "heed.attention(x, x, x)"),
+    (1, "float32", "heed.attention(x[:, :256], x, x, return_scores='softmax')"),
+    (64, "float32", "heed.selfish_attention(x, x[:, 0])"),
+    (1, "float32", "heed.MultiHeadAttention(*[np.eye(64, dtype='f4')] * 4, num_heads=8)(x)"),
+])
+def test_ctrl_c_interrupts_a_long_run(heads, dtype, call):
+    code = LONG_RUN.format(heads=heads, dtype=dtype, call=call)
+    run = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     try:
         assert run.stdout.readline() == "running\n"
         time.sleep(0.5)
