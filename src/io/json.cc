@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/checks.h"
 #include "io/text.h"
@@ -93,9 +94,11 @@ class Handler {
   bool key(std::string& name) {
     const auto& members = open_.back().members;
     const bool twice = std::any_of(members.begin(), members.end(),
-                                   [&](const auto& member) { return member.first == name; });
+                                   [&](const auto& member) { return member.name == name; });
+    require(members.size() < kMostMembers, name_, ": more than ", kMostMembers,
+            " names in one object (line ", position_.line(), ")");
     require(!twice, name_, ": ", in_quotes(name), " is given twice (line ", position_.line(), ")");
-    open_.back().members.emplace_back(name, JsonValue());
+    open_.back().members.push_back({name, {}});
     return true;
   }
 
@@ -164,7 +167,7 @@ class Handler {
     if (open_.empty())
       root_ = std::move(value);
     else if (open_.back().kind == JsonValue::Kind::object)
-      open_.back().members.back().second = std::move(value);
+      open_.back().members.back().value = std::move(value);
     else
       open_.back().items.push_back(std::move(value));
   }

@@ -251,6 +251,12 @@ TEST(ProblemFile, WhatIsNotGivenMayBeGenerated) {
             "inputs_origin: kind must be \"generated\" or \"imported\" (line 1)");
 }
 
+TEST(ProblemFile, TooManyNamesAreRefused) {
+  std::string json = "{";
+  for (std::size_t i = 0; i <= io::kMostMembers; ++i) json += "\"" + std::to_string(i) + "\":1,";
+  EXPECT_THAT(refusal(json), HasSubstr("problem: more than 1000 names in one object (line 1)"));
+}
+
 TEST(ProblemFile, TooManyValuesAreRefused) {
   std::string json = "{\"x\": [[1";
   for (std::size_t i = 0; i < io::kMostValues; ++i) json += ",1";
