@@ -18,5 +18,7 @@ void add_diff(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_info(CLI::App& app);
 void add_run(CLI::App& app);
+void add_page(CLI::App& app);
+void add_serve(CLI::App& app);  // with cpp-httplib only
 
 }  // namespace heed::cli

@@ -18,6 +18,10 @@ int main(int argc, char** argv) {
   add_bench(app);
   add_info(app);
   add_run(app);
+  add_page(app);
+#if defined(HEED_WITH_SERVE)
+  add_serve(app);
+#endif
 
   try {
     app.parse(argc, argv);
