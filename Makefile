@@ -28,9 +28,10 @@ run: build  ## the worked example, then attention of a real size
 	@echo 'Next:  build/heed explain --text "your own sentence"         every step of it'
 	@echo '       build/heed check examples/i-love-ai.json examples/i-love-ai.solution.json'
 	@echo '       build/heed bench                                      how fast, as a share of this machine'
+	@echo '       make web && build/heed serve                          the page: your own numbers, in the browser'
 	@echo '       build/heed --help                                     the rest; docs/ and README.md'
 
-test: packages-build packages-test  ## every test of a user-facing promise
+test: packages-build packages-test web-where-possible  ## every test of a user-facing promise
 	@cmake --preset release -DHEED_BUILD_TESTS=ON $(PYTHON) $(LAUNCHER) $(WERROR) >/dev/null
 	@cmake --build build -j $(JOBS)
 	@ctest --test-dir build -j $(JOBS) --output-on-failure
@@ -100,6 +101,8 @@ bench-peers: packages-build packages-peers  ## heed beside ONNX Runtime, PyTorch
 
 wheel: packages-build packages-wheel  ## a Python wheel in build-wheel/dist, tested in an empty environment; needs PyPI
 	@tools/make_wheel.sh build-wheel
+
+include web/web.mk
 
 clean:  ## removes every build folder
 	rm -rf build build-*

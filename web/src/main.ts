@@ -1,0 +1,27 @@
+// Starts the page: shows what the link, the file or the first example says.
+import { mount } from "svelte";
+import App from "./App.svelte";
+import "./app.css";
+import { FIRST } from "./examples";
+import { page } from "./page.svelte";
+
+// A problem put into the page by `heed page`, as JSON text.
+const embedded = () => document.getElementById("problem")?.textContent?.trim() ?? "";
+
+async function start() {
+  const target = document.getElementById("app")!;
+  const fallback = document.getElementById("fallback");
+  if (typeof WebAssembly === "undefined" || typeof DecompressionStream === "undefined") {
+    fallback?.removeAttribute("hidden");
+    return;
+  }
+  mount(App, { target });
+  await page.engine.load(document.getElementById("engine")?.textContent ?? "");
+  if (await page.restore(location.hash)) return;
+  const broken = page.error;
+  const opened = await page.edit(embedded() || FIRST.text, { keep: true });
+  if (!opened && embedded()) await page.edit(FIRST.text, { keep: true });
+  page.error = broken ?? page.error;
+}
+
+void start();
