@@ -3,9 +3,10 @@ import { defineConfig } from "vite";
 import { oneFile } from "./build/one_file";
 
 const wasm = process.env.HEED_ENGINE ?? "../build-wasm/web/engine.wasm";
+const example = "../examples/i-love-ai.json";
 
 export default defineConfig({
-  plugins: [svelte(), oneFile({ wasm })],
+  plugins: [svelte(), oneFile({ wasm, example })],
   worker: { format: "iife" },
   build: {
     target: "es2022",

@@ -37,6 +37,7 @@ std::string_view axis_name(Axis axis) {
     case Axis::query: return "query";
     case Axis::key: return "key";
     case Axis::feature: return "feature";
+    case Axis::token: return "token";
   }
   return "feature";
 }

@@ -15,6 +15,7 @@ async function start() {
     fallback?.removeAttribute("hidden");
     return;
   }
+  fallback?.remove();
   mount(App, { target });
   await page.engine.load(document.getElementById("engine")?.textContent ?? "");
   if (await page.restore(location.hash)) return;

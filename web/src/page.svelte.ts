@@ -34,7 +34,7 @@ class Page {
   head = $state(0);
   entry = $state.raw<Entry | null>(null);
   expansion = $state.raw<Expansion | null>(null); // of the entry
-  view = $state<View>("entry");
+  chosenView = $state<View | null>(null);
   naive = $state(false);
   playing = $state(false);
   pinned = $state.raw<number[]>([]); // heads shown as A, B, A−B
@@ -58,6 +58,11 @@ class Page {
 
   get stepIndex() {
     return this.solved?.steps.findIndex((step) => step.id === this.step) ?? -1;
+  }
+
+  // An output row is best seen as a mean of value rows; everything else entry by entry.
+  get view(): View {
+    return this.chosenView ?? (this.step === "O" ? "row" : "entry");
   }
 
   get current(): MatrixView | undefined {
@@ -106,7 +111,7 @@ class Page {
     this.batch = this.head = 0;
     const opened = await this.edit(source);
     if (opened) {
-      this.view = "entry";
+      this.chosenView = null;
       this.written = {};
       this.solution = null;
       this.pinned = [];
@@ -164,7 +169,7 @@ class Page {
   }
 
   setView(view: View) {
-    this.view = view;
+    this.chosenView = view;
     this.notice = `${view} view`;
     void this.remember(false);
   }
@@ -225,7 +230,7 @@ class Page {
       batch: this.batch,
       head: this.head,
       entry: this.entry,
-      view: this.view,
+      view: this.chosenView,
       mode: this.mode,
       written: this.written,
       other: this.otherSource,
@@ -259,9 +264,10 @@ class Page {
     try {
       const raw = await decodeLink(fragment);
       if (raw === null) return false;
-      const { problem, other, ...rest } = readState(raw);
+      const { problem, other, view, ...rest } = readState(raw);
       this.stopPlaying();
       Object.assign(this, rest);
+      this.chosenView = view;
       if (other !== null) await this.compareWith(other);
       return await this.edit(problem, { keep: true });
     } catch (error) {

@@ -2,7 +2,7 @@
 // made by the core; `shade` is where a value lies on its colour scale, -1..1 or 0..1, null for none.
 
 export type View = "entry" | "row" | "column" | "outer";
-export type Axis = "query" | "key" | "feature";
+export type Axis = "query" | "key" | "feature" | "token";
 
 // A rectangle of a matrix, ready to be shown. Row-major.
 export interface Cells {

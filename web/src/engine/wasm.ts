@@ -49,11 +49,9 @@ export class Engine {
     const bytes = new TextEncoder().encode(request);
     const pointer = this.lend(bytes);
     try {
-      const [answer, length] = new Uint32Array(
-        this.core.memory.buffer,
-        this.core.heed_call(pointer, bytes.length),
-        2,
-      ) as unknown as [number, number];
+      // The call may grow the memory, which replaces its buffer: ask for that afterwards only.
+      const result = this.core.heed_call(pointer, bytes.length);
+      const [answer, length] = new Uint32Array(this.core.memory.buffer, result, 2) as unknown as [number, number];
       return new TextDecoder().decode(new Uint8Array(this.core.memory.buffer, answer, length));
     } finally {
       this.core.free(pointer);

@@ -35,11 +35,9 @@ export function nameOf(solved: Solved, matrix: MatrixView): string {
   return several ? `${matrix.id}, head ${matrix.head + 1}` : matrix.id;
 }
 
-const AXES = { query: "row", key: "column", feature: "column" } as const;
-
 // What the live region says of an entry: "S, row love, column AI, 3".
 export function reading(solved: Solved, matrix: MatrixView, row: number, col: number, text: string) {
   const spoken = text === "·" ? "hidden" : text.replace("−∞", "minus infinity").replace("−", "minus ");
   const column = matrix.colLabels[col] ?? String(col + 1);
-  return `${nameOf(solved, matrix)}, row ${matrix.rowLabels[row] ?? row + 1}, ${AXES[matrix.colAxis]} ${column}, ${spoken}`;
+  return `${nameOf(solved, matrix)}, row ${matrix.rowLabels[row] ?? row + 1}, column ${column}, ${spoken}`;
 }

@@ -10,7 +10,7 @@ export interface LinkState {
   batch: number;
   head: number;
   entry: Entry | null;
-  view: View;
+  view: View | null; // null: whichever suits the step
   mode: Mode;
   written: Record<string, string>;
   other: ProblemFile | string | null;
@@ -19,7 +19,7 @@ export interface LinkState {
 const isObject = (x: unknown): x is Record<string, unknown> =>
   typeof x === "object" && x !== null && !Array.isArray(x);
 const index = (x: unknown): number => (Number.isSafeInteger(x) && (x as number) >= 0 ? (x as number) : 0);
-const oneOf = <T extends string>(x: unknown, names: readonly T[], otherwise: T): T =>
+const oneOf = <T extends string, O>(x: unknown, names: readonly T[], otherwise: O): T | O =>
   names.includes(x as T) ? (x as T) : otherwise;
 const word = (x: unknown, otherwise: string): string =>
   typeof x === "string" && /^\w{1,16}$/.test(x) ? x : otherwise;
@@ -52,8 +52,8 @@ export function readState(raw: unknown): LinkState {
     batch: index(raw.batch),
     head: index(raw.head),
     entry: readEntry(raw.entry),
-    view: oneOf(raw.view, ["entry", "row", "column", "outer"], "entry"),
-    mode: oneOf(raw.mode, ["explore", "check", "compare"], "explore"),
+    view: oneOf(raw.view, ["entry", "row", "column", "outer"] as const, null),
+    mode: oneOf(raw.mode, ["explore", "check", "compare"] as const, "explore"),
     written: readWritten(raw.written),
     other: isProblem(raw.other) ? raw.other : null,
   };
