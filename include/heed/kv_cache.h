@@ -7,7 +7,7 @@
 //
 //   KVCache        sequences of one length, each in memory of its own that grows
 //   PagedKVCache   sequences that come, grow, fork and go, in pages of one pool: a common prefix is
-//                  stored once
+//                  stored once, and cascade_attention() also reads it once
 //
 // Both give the same bits, which for f32, f16 and bf16 are those of attention() on plain tensors.
 // Keys are stored as they come: rotate them (rotary.h) before they are appended.
@@ -189,5 +189,18 @@ void attention(ConstTensorView q, const PagedKVCache& cache, std::span<const Seq
 void attention(ConstTensorView q, const PagedKVCache& cache, std::span<const SequenceId> sequences,
                TensorView out, const AttentionOptions& options = {},
                const Execution& execution = {});
+
+// The same for sequences that begin alike (forks of one prompt): the keys and values of the pages
+// they share are read once for all of them, the rest once for each, and the two are merged
+// (state.h). Equal to attention() up to rounding; unlike there, a result's last bits depend on
+// which sequences are in the batch. Pays off with few queries each, as in decoding. Every option
+// but ragged queries; a score_mod sees the coordinates that it would see there. (Of visible scores
+// that are all -infinity by arithmetic in the shared part or in the rest, the row is NaN.)
+void cascade_attention(ConstTensorView q, const PagedKVCache& cache,
+                       std::span<const SequenceId> sequences, TensorView out, RowView lse,
+                       const AttentionOptions& options = {}, const Execution& execution = {});
+void cascade_attention(ConstTensorView q, const PagedKVCache& cache,
+                       std::span<const SequenceId> sequences, TensorView out,
+                       const AttentionOptions& options = {}, const Execution& execution = {});
 
 }  // namespace heed

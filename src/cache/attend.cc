@@ -47,15 +47,6 @@ PagedSequences::PagedSequences(const PagedKVCache& cache, std::span<const Sequen
     std::ranges::copy(cache.block_table(sequences[n]), table.data() + n * table_stride);
 }
 
-void PagedSequences::require_key_lengths(std::span<const std::int64_t> key_lengths) const {
-  require(key_lengths.empty() || key_lengths.size() == lengths.size(),
-          "attention: key_lengths has ", key_lengths.size(), " values but there are ",
-          lengths.size(), " sequences");
-  for (std::size_t n = 0; n < key_lengths.size(); ++n)
-    require(key_lengths[n] <= lengths[n], "attention: key_lengths[", n, "] is ", key_lengths[n],
-            " but that sequence has ", lengths[n], " keys");
-}
-
 kernels::KeyValues PagedSequences::rows(const PagedKVCache& cache, std::size_t pages) const {
   kernels::KeyValues kv = {row_store(cache.key_pages(), cache.key_scales()),
                            row_store(cache.value_pages(), cache.value_scales())};
@@ -69,14 +60,45 @@ kernels::KeyValues PagedSequences::rows(const PagedKVCache& cache, std::size_t p
 
 namespace {
 
-// Where each sequence's keys would begin if they lay one after the other.
-std::vector<std::int64_t> begins_of(std::span<const std::int64_t> lengths) {
-  std::vector<std::int64_t> begins = {0};
-  for (const std::int64_t length : lengths) begins.push_back(begins.back() + length);
-  return begins;
+// What the caller says of the keys must fit what the cache has.
+void require_key_options(const PagedSequences& sequences, const AttentionOptions& options) {
+  const std::size_t count = sequences.lengths.size();
+  require(options.cu_seqlens_k.empty(), "attention: cu_seqlens_k has ", options.cu_seqlens_k.size(),
+          " values but the cache knows the lengths of its ", count, " sequences");
+  require(options.cu_seqlens_q.empty() || options.cu_seqlens_q.size() == count + 1,
+          "attention: cu_seqlens_q has ", options.cu_seqlens_q.size(), " values but there are ",
+          count, " sequences");
+  const auto lengths = options.key_lengths;
+  require(lengths.empty() || lengths.size() == count, "attention: key_lengths has ", lengths.size(),
+          " values but there are ", count, " sequences");
+  for (std::size_t n = 0; n < lengths.size(); ++n)
+    require(lengths[n] <= sequences.lengths[n], "attention: key_lengths[", n, "] is ", lengths[n],
+            " but that sequence has ", sequences.lengths[n], " keys");
 }
 
 }  // namespace
+
+PagedProblem::PagedProblem(ConstTensorView q, const PagedKVCache& cache,
+                           std::span<const SequenceId> ids, TensorView out,
+                           const AttentionOptions& given)
+    : sequences(cache, ids), options(given) {
+  kernels::require_queries(q, options);
+  require_key_options(sequences, options);
+  std::size_t batch = ids.size(), tokens = sequences.longest;
+  if (!options.cu_seqlens_q.empty()) {
+    begins_ = {0};
+    for (const std::int64_t length : sequences.lengths) begins_.push_back(begins_.back() + length);
+    options.cu_seqlens_k = begins_;
+    batch = 1;
+    tokens = static_cast<std::size_t>(begins_.back());
+  } else if (options.key_lengths.empty()) {
+    options.key_lengths = sequences.lengths;
+  }
+  problem = describe(q, shape_only(batch, cache.kv_heads(), tokens, cache.key_dim()),
+                     shape_only(batch, cache.kv_heads(), tokens, cache.value_dim()), options);
+  kernels::require_ends(problem, q, out);
+}
+
 }  // namespace cache
 
 void attention(ConstTensorView q, const KVCache& cache, TensorView out, RowView lse,
@@ -105,32 +127,8 @@ void attention(ConstTensorView q, const KVCache& cache, TensorView out,
 void attention(ConstTensorView q, const PagedKVCache& cache, std::span<const SequenceId> sequences,
                TensorView out, RowView lse, const AttentionOptions& options,
                const Execution& execution) {
-  require(options.cu_seqlens_k.empty(), "attention: cu_seqlens_k has ", options.cu_seqlens_k.size(),
-          " values but the cache knows the lengths of its ", sequences.size(), " sequences");
-  require(options.cu_seqlens_q.empty() || options.cu_seqlens_q.size() == sequences.size() + 1,
-          "attention: cu_seqlens_q has ", options.cu_seqlens_q.size(), " values but there are ",
-          sequences.size(), " sequences");
-  kernels::require_queries(q, options);
-  const cache::PagedSequences paged(cache, sequences);
-  paged.require_key_lengths(options.key_lengths);
-
-  AttentionOptions described = options;
-  const bool ragged = !options.cu_seqlens_q.empty();
-  std::vector<std::int64_t> begins;
-  std::size_t batch = sequences.size(), tokens = paged.longest;
-  if (ragged) {
-    begins = cache::begins_of(paged.lengths);
-    described.cu_seqlens_k = begins;
-    batch = 1;
-    tokens = static_cast<std::size_t>(begins.back());
-  } else if (options.key_lengths.empty()) {
-    described.key_lengths = paged.lengths;
-  }
-  const Problem problem =
-      describe(q, cache::shape_only(batch, cache.kv_heads(), tokens, cache.key_dim()),
-               cache::shape_only(batch, cache.kv_heads(), tokens, cache.value_dim()), described);
-  kernels::require_ends(problem, q, out);
-  cache::run(problem, q, paged.rows(cache), out, lse, described, execution);
+  const cache::PagedProblem paged(q, cache, sequences, out, options);
+  cache::run(paged.problem, q, paged.sequences.rows(cache), out, lse, paged.options, execution);
 }
 
 void attention(ConstTensorView q, const PagedKVCache& cache, std::span<const SequenceId> sequences,

@@ -31,11 +31,23 @@ struct PagedSequences {
 
   PagedSequences(const PagedKVCache& cache, std::span<const SequenceId> sequences);
 
-  // Throws if a key length goes beyond its sequence.
-  void require_key_lengths(std::span<const std::int64_t> key_lengths) const;
-
   // Without the first `pages` pages of each.
   kernels::KeyValues rows(const PagedKVCache& cache, std::size_t pages = 0) const;
+};
+
+// Attention of some sequences, checked. Stays where it is: the options point into it.
+struct PagedProblem {
+  PagedSequences sequences;
+  AttentionOptions options;  // the caller's, and the lengths of the keys
+  Problem problem;
+
+  PagedProblem(ConstTensorView q, const PagedKVCache& cache, std::span<const SequenceId> ids,
+               TensorView out, const AttentionOptions& given);
+  PagedProblem(const PagedProblem&) = delete;
+  PagedProblem& operator=(const PagedProblem&) = delete;
+
+ private:
+  std::vector<std::int64_t> begins_;  // ragged: where keys would begin, one after the other
 };
 
 }  // namespace heed::cache

@@ -63,6 +63,28 @@ inline KVCache contiguous_cache(Case& c, DType dtype, Random& random) {
   return cache;
 }
 
+// One row of an int8 cache is integers times a scale: the numbers they stand for, as f32.
+inline void take_int8(Stored& to, ConstTensorView rows, ScaleView scales) {
+  to.dtype = DType::f32;
+  to.allocate();
+  for (std::size_t b = 0; b < to.batch; ++b)
+    for (std::size_t h = 0; h < to.heads; ++h)
+      for (std::size_t t = 0; t < to.tokens; ++t) {
+        const auto at = [&](const auto& view) {
+          return static_cast<std::ptrdiff_t>(b) * view.batch_stride +
+                 static_cast<std::ptrdiff_t>(h) * view.head_stride +
+                 static_cast<std::ptrdiff_t>(t) * view.token_stride;
+        };
+        const auto* row = static_cast<const std::int8_t*>(rows.data) + at(rows);
+        for (std::size_t c = 0; c < to.dim; ++c)
+          to.set(b, h, t, c, static_cast<float>(row[c]) * scales.data[at(scales)]);
+      }
+}
+inline void take_int8(Case& c, const KVCache& cache) {
+  take_int8(c.k, cache.keys(), cache.key_scales());
+  take_int8(c.v, cache.values(), cache.value_scales());
+}
+
 // Fills every slot of an empty cache with NaN, so that whoever reads an unwritten one shows it.
 inline void poison(PagedKVCache& cache) {
   const std::size_t n = cache.pages() * cache.page_size();

@@ -160,17 +160,7 @@ TEST(KVCache, AttentionOverInt8IsExactForTheStoredNumbers) {
       make_random(random, c, seed % 2 == 0 ? 4 : 30, 300);
       if (!c.cu_k.empty()) continue;
       const KVCache cache = contiguous_cache(c, DType::i8, random);
-      c.k.dtype = c.v.dtype = DType::f32;
-      const auto stored = [](test::Stored& to, ConstTensorView rows, ScaleView scales) {
-        to.allocate();
-        for (std::size_t b = 0; b < to.batch; ++b)
-          for (std::size_t h = 0; h < to.heads; ++h)
-            for (std::size_t t = 0; t < to.tokens; ++t)
-              for (std::size_t d = 0; d < to.dim; ++d)
-                to.set(b, h, t, d, element(rows, b, h, t, d) * scale(scales, b, h, t));
-      };
-      stored(c.k, cache.keys(), cache.key_scales());
-      stored(c.v, cache.values(), cache.value_scales());
+      take_int8(c, cache);
       attention(c.q.view(), cache, c.out.view(), lse_rows(c), c.options);
       expect_exact(c);
       if (testing::Test::HasFailure()) {

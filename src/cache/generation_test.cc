@@ -77,20 +77,6 @@ void take(test::Stored& to, ConstTensorView from) {
       for (std::size_t c = 0; c < to.dim; ++c) to.set(0, h, t, c, element(from, h, t, c));
 }
 
-// What the rows of an int8 cache stand for.
-void take_int8(test::Stored& to, ConstTensorView rows, ScaleView scales) {
-  for (std::size_t h = 0; h < to.heads; ++h)
-    for (std::size_t t = 0; t < to.tokens; ++t)
-      for (std::size_t c = 0; c < to.dim; ++c) {
-        const auto head = static_cast<std::ptrdiff_t>(h), token = static_cast<std::ptrdiff_t>(t);
-        const auto* row = static_cast<const std::int8_t*>(rows.data) + head * rows.head_stride +
-                          token * rows.token_stride;
-        to.set(0, h, t, c,
-               static_cast<float>(row[c]) *
-                   scales.data[head * scales.head_stride + token * scales.token_stride]);
-      }
-}
-
 // Wrong tokens of the right shape.
 ConstTensorView wrong(ConstTensorView t) {
   static const std::vector<float> sevens(kKeyDim, 7.0f);
@@ -164,10 +150,7 @@ TEST_P(Generation, TokenByTokenIsOneCausalAttention) {
            [&](ConstTensorView q, TensorView out, RowView lse, const AttentionOptions& options) {
              attention(q, cache, out, lse, options);
            });
-  if (setting_.dtype == DType::i8) {
-    take_int8(whole_.k, cache.keys(), cache.key_scales());
-    take_int8(whole_.v, cache.values(), cache.value_scales());
-  }
+  if (setting_.dtype == DType::i8) take_int8(whole_, cache);
   SCOPED_TRACE(testing::PrintToString(setting_));
   expect_exact(whole_);
 }

@@ -7,31 +7,12 @@
 #include <limits>
 
 #include "base/checks.h"
+#include "base/element.h"
 
 namespace heed::cache {
 namespace {
 
 constexpr float kLargest = 127;  // magnitude of a stored i8: -128 is left out, for symmetry
-
-float as_float(float x) {
-  return x;
-}
-float as_float(f16 x) {
-  return to_float(x);
-}
-float as_float(bf16 x) {
-  return to_float(x);
-}
-
-void assign(float& to, float x) {
-  to = x;
-}
-void assign(f16& to, float x) {
-  to = to_f16(x);
-}
-void assign(bf16& to, float x) {
-  to = to_bf16(x);
-}
 
 // To the nearest integer, ties to even, for |x| <= 2^22: the sum has no room for a fraction.
 float rounded(float x) {

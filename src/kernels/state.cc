@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checks.h"
+#include "base/element.h"
 #include "kernels/state_merge.h"
 
 namespace heed {
@@ -17,26 +18,6 @@ using kernels::Weights;
 
 float natural_exp(float x) {
   return std::exp(x);
-}
-
-float as_float(float x) {
-  return x;
-}
-float as_float(f16 x) {
-  return to_float(x);
-}
-float as_float(bf16 x) {
-  return to_float(x);
-}
-
-void assign(float& to, float x) {
-  to = x;
-}
-void assign(f16& to, float x) {
-  to = to_f16(x);
-}
-void assign(bf16& to, float x) {
-  to = to_bf16(x);
 }
 
 void require_same(ConstTensorView a, std::string_view name, ConstTensorView b) {
