@@ -83,7 +83,7 @@ fuzz: packages-build packages-sanitize  ## every parser under libFuzzer, a minut
 			-print_final_stats=1 -verbosity=0 -artifact_prefix=build-fuzz/found-$$parser- \
 			build-fuzz/corpus/$$parser fuzz/corpus/$$parser || exit 1; done
 
-BENCH_CLAIMS := doubling memory overhead products
+BENCH_CLAIMS := doubling memory overhead products cascade
 bench: packages-build packages-bench  ## speed as fractions of this machine's limits (BENCH="--shapes P2"), and single claims
 	@cmake --preset release -B build-bench -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_BENCH=ON $(LAUNCHER) >/dev/null
 	@cmake --build build-bench -j $(JOBS)
