@@ -77,7 +77,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_PARSERS := npy npz safetensors safetensors_index problem
 fuzz: packages-build packages-sanitize  ## every parser under libFuzzer, a minute each (FUZZ_SECONDS=60)
 	@cmake --preset fuzz $(LAUNCHER) >/dev/null
-	@cmake --build build-fuzz -j $(JOBS)
+	@cmake --build build-fuzz -j $(JOBS) --target $(FUZZ_PARSERS:%=heed_fuzz_%)
 	@for parser in $(FUZZ_PARSERS); do mkdir -p build-fuzz/corpus/$$parser; echo "fuzzing $$parser for $(FUZZ_SECONDS) s"; \
 		build-fuzz/fuzz/heed_fuzz_$$parser -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -max_len=4096 \
 			-print_final_stats=1 -verbosity=0 -artifact_prefix=build-fuzz/found-$$parser- \

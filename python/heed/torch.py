@@ -3,16 +3,20 @@
     import torch, heed.torch
     torch.nn.functional.scaled_dot_product_attention = heed.torch.scaled_dot_product_attention
 
-Same signature, same semantics. What heed does not compute (dropout, gradients, other devices) raises;
+Same signature, same semantics, the same layout of the result, on as many threads as PyTorch uses and
+where it can on PyTorch's own. What heed does not compute (dropout, gradients, other devices) raises;
 nothing falls back to PyTorch.
 """
 from __future__ import annotations
 
+import ctypes
+import functools
+import pathlib
 from typing import Optional
 
 import torch
 
-from heed._attention import attention
+from heed import _core
 
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -20,6 +24,37 @@ _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 def _refuse(condition: bool, message: str) -> None:
     if condition:
         raise ValueError("heed.torch.scaled_dot_product_attention: " + message)
+
+
+@functools.lru_cache(maxsize=None)
+def _gomp_parallel() -> int:
+    """Where the OpenMP library that PyTorch runs on begins a parallel region; 0 if there is none.
+
+    PyTorch's threads wait for more work by spinning: a second pool of threads would have to share the
+    cores with them.
+    """
+    maps = pathlib.Path("/proc/self/maps")
+    if "parallel backend: OpenMP" not in torch.__config__.parallel_info() or not maps.exists():
+        return 0
+    loaded = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines()}
+    paths = [p for p in map(pathlib.Path, loaded) if p.name.startswith(("libgomp", "libiomp5", "libomp"))]
+    folder = pathlib.Path(torch.__file__).parent
+    own = [p for p in paths if folder in p.parents] or paths
+    if len(own) != 1:
+        return 0
+    try:
+        return ctypes.cast(ctypes.CDLL(str(own[0])).GOMP_parallel, ctypes.c_void_p).value or 0
+    except (AttributeError, OSError):
+        return 0
+
+
+def _attend(q, k, v, mask, is_causal, scale, out) -> None:
+    keywords = _core.Keywords(mask, is_causal, scale, None, (None, None), "upper_left", None, None, None,
+                              None, None, None, None, torch.get_num_threads())
+    if _gomp_parallel():
+        _core.attention_by_openmp(_gomp_parallel(), q, k, v, keywords, out)
+    else:
+        _core.attention(q, k, v, keywords, False, None, out)
 
 
 def scaled_dot_product_attention(
@@ -56,13 +91,16 @@ def scaled_dot_product_attention(
         return t if t.stride(-1) == 1 or t.shape[-1] <= 1 else t.contiguous()
 
     q, k, v = (four_axes(t.detach()) for t in (query, key, value))
-    out = torch.empty(*q.shape[:-1], v.shape[-1], dtype=query.dtype)
+    if query.dim() == 4 and query.stride(1) < query.stride(2):  # heads side by side, as in the query
+        out = torch.empty(q.shape[0], q.shape[2], q.shape[1], v.shape[-1], dtype=query.dtype).transpose(1, 2)
+    else:
+        out = torch.empty(*q.shape[:-1], v.shape[-1], dtype=query.dtype)
     mask = None
     if attn_mask is not None:
         mask = attn_mask.detach()
         if mask.dim() > 3:
             mask = mask.expand(*lead, *mask.shape[-3:])
             mask = mask.reshape(-1, *mask.shape[-3:])
-    attention(q, k, v, attn_mask=mask, is_causal=is_causal, scale=scale, out=out)
+    _attend(q, k, v, mask, is_causal, scale, out)
     shape = (query.shape[-2],) if query.dim() == 2 else (*lead, heads, query.shape[-2])
     return out.reshape(*shape, v.shape[-1])

@@ -5,6 +5,7 @@
 #include "by_reference.h"
 #include "heed/reference.h"
 #include "heed/state.h"
+#include "heed/threads.h"
 #include "module.h"
 #include "options.h"
 
@@ -142,6 +143,22 @@ py::object attention_(const py::object& query, const py::object& key, const py::
   return (in.q.dtype == DType::f64 ? by_reference : by_kernels)(options, in, out, wanted);
 }
 
+// GOMP_parallel of an OpenMP library, as GCC's compiled code calls it.
+using GompParallel = void (*)(void (*work)(void*), void* data, unsigned threads, unsigned flags);
+
+// The same on the threads of an OpenMP library that is loaded already: the address of its
+// GOMP_parallel.
+py::object attention_by_openmp(std::uintptr_t gomp_parallel, const py::object& query,
+                               const py::object& key, const py::object& value,
+                               const Keywords& keywords, const py::object& out) {
+  const ScopedTeam team({[](void* library, std::size_t threads, void (*work)(void*), void* data) {
+                           reinterpret_cast<GompParallel>(library)(
+                               work, data, static_cast<unsigned>(threads), 0);
+                         },
+                         reinterpret_cast<void*>(gomp_parallel)});
+  return attention_(query, key, value, keywords, false, {}, out);
+}
+
 py::dict plan_(const py::object& query, const py::object& key, const py::object& value,
                const Keywords& keywords) {
   const Options options(keywords);
@@ -228,6 +245,7 @@ void bind_attention(py::module_& m) {
                         cu_seqlens_q,     cu_seqlens_k, score_mod,  threads};
       }));
   m.def("attention", &attention_);
+  m.def("attention_by_openmp", &attention_by_openmp);
   m.def("plan", &plan_);
   m.def("merge_states", &merge_states_);
   m.def("selfish_attention", &selfish_attention_);

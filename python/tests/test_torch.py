@@ -42,6 +42,36 @@ def test_grouped_heads_and_strided_tensors():
         ours(q, k, v)
 
 
+@pytest.mark.parametrize("x", [random(3, 5, 8), random(2, 3, 5, 8), random(2, 2, 3, 5, 8),
+                               random(2, 5, 3, 8).transpose(1, 2), random(2, 5, 9, 8)[:, :, :3].transpose(1, 2)])
+def test_the_result_lies_in_memory_as_theirs(x):
+    assert ours(x, x, x).stride() == theirs(x, x, x).stride()
+
+
+def test_it_runs_on_pytorchs_threads_and_on_as_many(monkeypatch):
+    x = random(1, 8, 256, 64)
+    calls = []
+
+    def record(gomp_parallel, q, k, v, keywords, out):
+        calls.append(gomp_parallel)
+        return by_openmp(gomp_parallel, q, k, v, keywords, out)
+
+    by_openmp = heed._core.attention_by_openmp
+    monkeypatch.setattr(heed._core, "attention_by_openmp", record)
+    before = torch.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            results.append(ours(x, x, x))
+    finally:
+        torch.set_num_threads(before)
+    assert all((result == results[0]).all() for result in results)
+    if heed.torch._gomp_parallel() == 0:
+        pytest.skip("this PyTorch does not run on an OpenMP library that could be found")
+    assert calls == [heed.torch._gomp_parallel()] * 3
+
+
 def test_what_is_not_computed_raises():
     x = random(2, 4, 8)
     with pytest.raises(ValueError, match="dropout_p is 0.5"):

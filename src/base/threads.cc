@@ -3,12 +3,27 @@
 #include <algorithm>
 #include <atomic>
 
+#include "heed/threads.h"
+
 #if HEED_WITH_TBB
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 #endif
 
 namespace heed {
+namespace {
+
+thread_local Team team_of_this_thread;
+
+}  // namespace
+
+ScopedTeam::ScopedTeam(const Team& team) : before_(team_of_this_thread) {
+  team_of_this_thread = team;
+}
+
+ScopedTeam::~ScopedTeam() {
+  team_of_this_thread = before_;
+}
 
 std::size_t thread_count(std::size_t wanted) {
 #if HEED_WITH_TBB
@@ -31,6 +46,13 @@ bool parallel_for(std::size_t tasks, std::size_t threads, Task task, void* user)
     }
   };
   threads = std::min(threads, tasks);
+  if (const Team team = team_of_this_thread; threads > 1 && team.run != nullptr) {
+    std::atomic<std::size_t> workers{0};
+    auto join = [&] { work(workers.fetch_add(1, std::memory_order_relaxed)); };
+    team.run(
+        team.user, threads, [](void* data) { (*static_cast<decltype(join)*>(data))(); }, &join);
+    return !stopped.load();
+  }
 #if HEED_WITH_TBB
   if (threads > 1) {
     // An arena of its own only when the caller's is narrower than what was asked for.

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <thread>
 #include <vector>
+
+#include "heed/threads.h"
 
 namespace heed {
 namespace {
@@ -32,6 +36,38 @@ TEST(Threads, StopsWhenATaskSaysSo) {
     return i < 9;
   }));
   EXPECT_EQ(runs, 10);
+}
+
+TEST(Threads, ATeamOfTheCallersDoesTheWork) {
+  struct Pool {
+    std::size_t used = 0, threads = 0;  // how often, and how many it lends at most
+    static void run(void* self, std::size_t threads, void (*work)(void*), void* data) {
+      auto& pool = *static_cast<Pool*>(self);
+      ++pool.used;
+      std::vector<std::thread> others;
+      for (std::size_t n = 1; n < std::min(threads, pool.threads); ++n)
+        others.emplace_back(work, data);
+      work(data);
+      for (std::thread& other : others) other.join();
+    }
+  };
+  for (const std::size_t lent : {1, 3, 8}) {  // 3 are asked for
+    Pool pool{.threads = lent};
+    std::vector<std::atomic<int>> runs(1000);
+    const auto count = [&](std::size_t i, std::size_t worker) {
+      EXPECT_LT(worker, 3u);
+      ++runs[i];
+      return true;
+    };
+    {
+      const ScopedTeam team({&Pool::run, &pool});
+      EXPECT_TRUE(parallel_for(runs.size(), 3, count));
+      EXPECT_TRUE(parallel_for(runs.size(), 1, count));  // one thread needs no one
+    }
+    EXPECT_TRUE(parallel_for(runs.size(), 3, count));
+    EXPECT_EQ(pool.used, 1u);
+    for (const auto& times : runs) EXPECT_EQ(times, 3);
+  }
 }
 
 TEST(Threads, NoTasksIsNoWork) {
