@@ -80,7 +80,7 @@ fuzz: packages-build packages-sanitize  ## every parser under libFuzzer, a minut
 	@cmake --build build-fuzz -j $(JOBS) --target $(FUZZ_PARSERS:%=heed_fuzz_%)
 	@for parser in $(FUZZ_PARSERS); do mkdir -p build-fuzz/corpus/$$parser; echo "fuzzing $$parser for $(FUZZ_SECONDS) s"; \
 		build-fuzz/fuzz/heed_fuzz_$$parser -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -max_len=4096 \
-			-print_final_stats=1 -verbosity=0 -artifact_prefix=build-fuzz/found-$$parser- \
+			-print_final_stats=1 -print_funcs=0 -verbosity=0 -artifact_prefix=build-fuzz/found-$$parser- \
 			build-fuzz/corpus/$$parser fuzz/corpus/$$parser || exit 1; done
 
 BENCH_CLAIMS := doubling memory overhead products cascade

@@ -25,7 +25,8 @@ class Memory(support.HeedTest):
                   "-o", "o.npy")
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         files = 4 * x.nbytes  # three inputs, mapped, and the output
-        print(f"peak {peak / 1e6:.1f} MB, of which inputs and output {files / 1e6:.1f} MB")
+        print(f"causal, {HEADS} heads, {TOKENS} tokens of {DIM}: {files / 1e6:.1f} MB of inputs and "
+              f"output, {(peak - files) / 1e6:.1f} MB beyond them")
         self.assertLess(peak - files, LIMIT)
         out = self.load("o.npy")
         self.assertEqual(out.shape, x.shape)
