@@ -37,8 +37,8 @@ typedef enum heed_status {
   HEED_OK = 0,
   HEED_INVALID = 1,   /* wrong shape, type, option or file: the message says which */
   HEED_CANCELLED = 2, /* the progress callback said stop */
-  HEED_NO_MEMORY = 3,
-  HEED_INTERNAL = 4 /* a bug in heed: please report the message */
+  HEED_NO_MEMORY = 3, /* or a paged cache is full: the message says how many pages were needed */
+  HEED_INTERNAL = 4   /* a bug in heed: please report the message */
 } heed_status;
 
 /* The sentence that goes with this thread's last failure; "" if there was none. */
@@ -58,7 +58,8 @@ typedef enum heed_dtype {
   HEED_F16 = 1,
   HEED_BF16 = 2,
   HEED_F64 = 3,
-  HEED_BOOL = 4 /* one byte, 0 or 1 */
+  HEED_BOOL = 4, /* one byte, 0 or 1 */
+  HEED_I8 = 5    /* stored by caches only: integers times one scale per row */
 } heed_dtype;
 
 /* [batch, heads, tokens, dim], dim contiguous, the other strides any. Inputs are never written. */
@@ -277,6 +278,111 @@ HEED_C_API heed_status heed_layer_cross_attention(const heed_layer* layer, const
                                                   const heed_sequence* z, const heed_sequence* out,
                                                   const heed_options* options);
 HEED_C_API void heed_layer_free(heed_layer* layer);
+
+/* ---- Caches ---------------------------------------------------------------------------------- */
+
+/* Keys and values kept from one step of generation to the next; what heed/kv_cache.h says holds
+ * here too. Any number of threads may read a cache while none changes it. A call that fails leaves
+ * the cache as it was. */
+
+/* Where a cache keeps its rows, valid until the next call that changes it: [batch, kv_heads,
+ * length, dim], or [pages, kv_heads, page_size, dim] of a paged one. HEED_I8: the row of token t,
+ * head h, batch row or page b stands for its integers times
+ * key_scales[b * scale_batch_stride + h * scale_head_stride + t]; otherwise the scales are NULL. */
+typedef struct heed_kv_view {
+  size_t struct_size;
+  heed_tensor keys, values;
+  const float *key_scales, *value_scales;
+  ptrdiff_t scale_batch_stride, scale_head_stride;
+} heed_kv_view;
+
+/* Sequences of one length, in memory that grows. */
+typedef struct heed_kv_cache heed_kv_cache;
+
+typedef struct heed_kv_cache_config {
+  size_t struct_size;
+  size_t batch; /* 0: 1 */
+  size_t kv_heads, key_dim;
+  size_t value_dim; /* 0: key_dim */
+  heed_dtype dtype; /* HEED_F32, HEED_F16, HEED_BF16 or HEED_I8 */
+  size_t capacity;  /* tokens to make room for at once */
+} heed_kv_cache_config;
+
+HEED_C_API heed_status heed_kv_cache_create(const heed_kv_cache_config* config,
+                                            heed_kv_cache** cache);
+HEED_C_API void heed_kv_cache_free(heed_kv_cache* cache);
+HEED_C_API heed_status heed_kv_cache_length(const heed_kv_cache* cache, size_t* tokens);
+HEED_C_API heed_status heed_kv_cache_get_view(const heed_kv_cache* cache, heed_kv_view* view);
+/* The next n tokens: k [batch, kv_heads, n, key_dim] and v likewise, converted to the cache's
+ * dtype.
+ */
+HEED_C_API heed_status heed_kv_cache_append(heed_kv_cache* cache, const heed_tensor* k,
+                                            const heed_tensor* v);
+/* Forgets all tokens but the first `length`. */
+HEED_C_API heed_status heed_kv_cache_truncate(heed_kv_cache* cache, size_t length);
+/* q [batch, query_heads, n_q, key_dim] over all that is cached, read in place. */
+HEED_C_API heed_status heed_kv_cache_attention(const heed_kv_cache* cache, const heed_tensor* q,
+                                               const heed_tensor* out, float* lse,
+                                               const heed_options* options);
+
+/* Sequences that come, grow, fork and go, in pages of one pool. */
+typedef struct heed_paged_cache heed_paged_cache;
+
+typedef struct heed_paged_cache_config {
+  size_t struct_size;
+  size_t kv_heads, key_dim;
+  size_t value_dim; /* 0: key_dim */
+  heed_dtype dtype; /* HEED_F32, HEED_F16, HEED_BF16 or HEED_I8 */
+  size_t pages;     /* all there will ever be */
+  size_t page_size; /* tokens of one page; 0: 16 */
+} heed_paged_cache_config;
+
+typedef struct heed_paged_cache_info {
+  size_t struct_size;
+  size_t pages, free_pages, page_size, sequences;
+} heed_paged_cache_info;
+
+HEED_C_API heed_status heed_paged_cache_create(const heed_paged_cache_config* config,
+                                               heed_paged_cache** cache);
+HEED_C_API void heed_paged_cache_free(heed_paged_cache* cache);
+HEED_C_API heed_status heed_paged_cache_get_info(const heed_paged_cache* cache,
+                                                 heed_paged_cache_info* info);
+HEED_C_API heed_status heed_paged_cache_get_view(const heed_paged_cache* cache, heed_kv_view* view);
+/* A new, empty sequence; its number is not used again after it is removed. */
+HEED_C_API heed_status heed_paged_cache_add(heed_paged_cache* cache, int64_t* sequence);
+/* A new sequence that begins as another: its first *length tokens, or all if length is NULL. Pages
+ * are shared until one of the two writes into them. */
+HEED_C_API heed_status heed_paged_cache_fork(heed_paged_cache* cache, int64_t sequence,
+                                             const size_t* length, int64_t* forked);
+HEED_C_API heed_status heed_paged_cache_remove(heed_paged_cache* cache, int64_t sequence);
+HEED_C_API heed_status heed_paged_cache_truncate(heed_paged_cache* cache, int64_t sequence,
+                                                 size_t length);
+HEED_C_API heed_status heed_paged_cache_length(const heed_paged_cache* cache, int64_t sequence,
+                                               size_t* tokens);
+/* Tokens [n * page_size, (n + 1) * page_size) lie in page (*table)[n], n < *pages. */
+HEED_C_API heed_status heed_paged_cache_block_table(const heed_paged_cache* cache, int64_t sequence,
+                                                    const int32_t** table, size_t* pages);
+/* How many leading tokens lie in pages that all of the sequences hold. */
+HEED_C_API heed_status heed_paged_cache_shared_prefix(const heed_paged_cache* cache,
+                                                      const int64_t* sequences, size_t count,
+                                                      size_t* tokens);
+/* The next n tokens of `count` different sequences: k [count, kv_heads, n, key_dim] and v likewise.
+ * HEED_NO_MEMORY, with nothing written, if not all of them fit. */
+HEED_C_API heed_status heed_paged_cache_append(heed_paged_cache* cache, const int64_t* sequences,
+                                               size_t count, const heed_tensor* k,
+                                               const heed_tensor* v);
+/* q [count, query_heads, n_q, key_dim] over the tokens of each sequence, read in place; ragged
+ * queries by cu_seqlens_q alone. */
+HEED_C_API heed_status heed_paged_cache_attention(const heed_paged_cache* cache,
+                                                  const int64_t* sequences, size_t count,
+                                                  const heed_tensor* q, const heed_tensor* out,
+                                                  float* lse, const heed_options* options);
+/* The same up to rounding, the pages that all of the sequences share read once for all of them. */
+HEED_C_API heed_status heed_paged_cache_cascade_attention(const heed_paged_cache* cache,
+                                                          const int64_t* sequences, size_t count,
+                                                          const heed_tensor* q,
+                                                          const heed_tensor* out, float* lse,
+                                                          const heed_options* options);
 
 /* ---- Explaining ------------------------------------------------------------------------------ */
 

@@ -109,7 +109,7 @@ heed_status heed_plan_get_info(const heed_plan* plan, heed_plan_info* info) {
     all.workspace_bytes = from.workspace_bytes;
     all.flops = from.flops;
     all.bytes = from.bytes;
-    std::memcpy(info, &all, std::min(sizeof(all), info->struct_size));
+    heed::capi::fill(info, all);
   });
 }
 

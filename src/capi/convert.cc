@@ -42,9 +42,10 @@ DType dtype_from(heed_dtype given, const char* what) {
     case HEED_BF16: return DType::bf16;
     case HEED_F64: return DType::f64;
     case HEED_BOOL: return DType::boolean;
+    case HEED_I8: return DType::i8;
   }
   throw Error(std::string(what) + ": dtype " + std::to_string(static_cast<int>(given)) +
-              " is none of HEED_F32, HEED_F16, HEED_BF16, HEED_F64, HEED_BOOL");
+              " is none of HEED_F32, HEED_F16, HEED_BF16, HEED_F64, HEED_BOOL, HEED_I8");
 }
 
 TensorView tensor(const heed_tensor* given, const char* what) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "heed/attention.h"
 #include "heed/c.h"
 #include "heed/error.h"
+#include "heed/kv_cache.h"
 
 namespace heed::capi {
 
@@ -26,6 +28,8 @@ heed_status guarded(F&& f) noexcept {
     return HEED_OK;
   } catch (const Cancelled& e) {
     return report(HEED_CANCELLED, e.what());
+  } catch (const CacheFull& e) {
+    return report(HEED_NO_MEMORY, e.what());
   } catch (const Error& e) {
     return report(HEED_INVALID, e.what());
   } catch (const std::bad_alloc&) {
@@ -55,6 +59,18 @@ T versioned(const T* given, const char* what) {
     std::memcpy(&known, given, std::min(sizeof(T), given->struct_size));
   }
   return known;
+}
+
+// Fills in as much of a versioned struct as the caller has room for.
+template <class T>
+void fill(T* to, T all) {
+  all.struct_size = to->struct_size;
+  std::memcpy(to, &all, std::min(sizeof(T), to->struct_size));
+}
+
+// A count whose 0 stands for the default.
+inline std::optional<std::size_t> given(std::size_t count) {
+  return count == 0 ? std::nullopt : std::optional(count);
 }
 
 DType dtype_from(heed_dtype given, const char* what);

@@ -5,6 +5,7 @@
 
 using heed::capi::array;
 using heed::capi::dtype_from;
+using heed::capi::given;
 using heed::capi::guarded;
 using heed::capi::not_null;
 using heed::capi::Options;
@@ -15,10 +16,6 @@ struct heed_layer {
 };
 
 namespace {
-
-std::optional<std::size_t> given(std::size_t count) {
-  return count == 0 ? std::nullopt : std::optional(count);
-}
 
 heed::WeightView weight(const heed_matrix& m, const char* what) {
   return {m.data, dtype_from(m.dtype, what), m.in, m.out, m.in_stride, m.out_stride};

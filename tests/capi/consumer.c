@@ -166,6 +166,98 @@ static void a_layer_turns_and_norms_its_heads(void) {
   CHECK(strstr(heed_last_error(), "heed_rotary"));
 }
 
+/* Token by token out of a cache is the last row of the whole, in every dtype. */
+static void a_cache_grows_and_is_attended_to(void) {
+  const heed_dtype dtypes[] = {HEED_F32, HEED_F16, HEED_BF16, HEED_I8};
+  for (int n = 0; n < 4; ++n) {
+    heed_kv_cache_config config = {
+        .struct_size = sizeof config, .kv_heads = 1, .key_dim = 2, .dtype = dtypes[n]};
+    heed_kv_cache* cache = NULL;
+    CHECK(heed_kv_cache_create(&config, &cache) == HEED_OK);
+    float out[2], lse = 0;
+    for (size_t t = 0; t < 3; ++t) {
+      heed_tensor q = matrix(kQ + 2 * t, 1), o = matrix(out, 1);
+      heed_tensor k = matrix(kK + 2 * t, 1), v = matrix(kV + 2 * t, 1);
+      CHECK(heed_kv_cache_append(cache, &k, &v) == HEED_OK);
+      CHECK(heed_kv_cache_attention(cache, &q, &o, &lse, NULL) == HEED_OK);
+    }
+    /* int8 stores rows of 0, 1, 2 and 3 within 3 / 254; the other types store them as they are. */
+    for (int c = 0; c < 2; ++c) CHECK(fabsf(out[c] - kOut[4 + c]) <= (n == 3 ? 0.02f : 1e-6f));
+    size_t tokens = 0;
+    CHECK(heed_kv_cache_length(cache, &tokens) == HEED_OK && tokens == 3);
+    heed_kv_view view = {.struct_size = sizeof view};
+    CHECK(heed_kv_cache_get_view(cache, &view) == HEED_OK);
+    CHECK(view.keys.tokens == 3 && view.keys.dtype == dtypes[n]);
+    CHECK((view.key_scales != NULL) == (dtypes[n] == HEED_I8));
+    if (n == 0) CHECK(((const float*)view.values.data)[view.values.token_stride * 2 + 1] == 3);
+    if (n == 3) CHECK(((const int8_t*)view.values.data)[1] == 127);
+    if (n == 3) CHECK(fabsf(view.value_scales[0] - 2.0f / 127) <= 1e-8f);
+    CHECK(heed_kv_cache_truncate(cache, 4) == HEED_INVALID);
+    CHECK(strstr(heed_last_error(), "4") && strstr(heed_last_error(), "3"));
+    CHECK(heed_kv_cache_truncate(cache, 1) == HEED_OK);
+    heed_tensor wide = heed_bhnd(kK, HEED_F32, 1, 1, 1, 3);
+    CHECK(heed_kv_cache_append(cache, &wide, &wide) == HEED_INVALID);
+    CHECK(heed_kv_cache_length(cache, &tokens) == HEED_OK && tokens == 1);
+    heed_kv_cache_free(cache);
+  }
+  heed_kv_cache_free(NULL);
+  heed_kv_cache_config none = {.struct_size = sizeof none, .key_dim = 2};
+  heed_kv_cache* cache = NULL;
+  CHECK(heed_kv_cache_create(&none, &cache) == HEED_INVALID && cache == NULL);
+  CHECK(strstr(heed_last_error(), "kv_heads is 0"));
+}
+
+/* Two answers to one prompt: forked, grown apart, attended to alone and as a cascade. */
+static void a_paged_cache_forks_and_cascades(void) {
+  heed_paged_cache_config config = {
+      .struct_size = sizeof config, .kv_heads = 1, .key_dim = 2, .pages = 3, .page_size = 2};
+  heed_paged_cache* cache = NULL;
+  CHECK(heed_paged_cache_create(&config, &cache) == HEED_OK);
+  int64_t ids[2] = {-1, -1};
+  CHECK(heed_paged_cache_add(cache, &ids[0]) == HEED_OK);
+  heed_tensor k = matrix(kK, 2), v = matrix(kV, 2);
+  CHECK(heed_paged_cache_append(cache, ids, 1, &k, &v) == HEED_OK);
+  CHECK(heed_paged_cache_fork(cache, ids[0], NULL, &ids[1]) == HEED_OK);
+  size_t tokens = 0;
+  CHECK(heed_paged_cache_shared_prefix(cache, ids, 2, &tokens) == HEED_OK && tokens == 2);
+  const float more[] = {1, 1, 0, 0}, values[] = {1, 3, 5, 5};
+  heed_tensor k2 = heed_bhnd(more, HEED_F32, 2, 1, 1, 2),
+              v2 = heed_bhnd(values, HEED_F32, 2, 1, 1, 2);
+  CHECK(heed_paged_cache_append(cache, ids, 2, &k2, &v2) == HEED_OK);
+
+  const float queries[] = {2, 1, 2, 1};
+  float plain[4], cascade[4], lse[2];
+  heed_tensor q = heed_bhnd(queries, HEED_F32, 2, 1, 1, 2);
+  heed_tensor o = heed_bhnd(plain, HEED_F32, 2, 1, 1, 2);
+  CHECK(heed_paged_cache_attention(cache, ids, 2, &q, &o, lse, NULL) == HEED_OK);
+  CHECK(close_to(plain, kOut + 4, 2));
+  o.data = cascade;
+  CHECK(heed_paged_cache_cascade_attention(cache, ids, 2, &q, &o, lse, NULL) == HEED_OK);
+  CHECK(close_to(plain, cascade, 4));
+
+  const int32_t* table = NULL;
+  size_t pages = 0;
+  CHECK(heed_paged_cache_block_table(cache, ids[1], &table, &pages) == HEED_OK && pages == 2);
+  heed_kv_view view = {.struct_size = sizeof view};
+  CHECK(heed_paged_cache_get_view(cache, &view) == HEED_OK);
+  CHECK(((const float*)view.values.data)[table[1] * view.values.batch_stride] == 5);
+
+  k2.tokens = v2.tokens = 2; /* as many as a page more for both */
+  k2.token_stride = v2.token_stride = 0;
+  CHECK(heed_paged_cache_append(cache, ids, 2, &k2, &v2) == HEED_NO_MEMORY);
+  CHECK(strstr(heed_last_error(), "2 pages are needed but 0 of 3 are free"));
+  CHECK(heed_paged_cache_length(cache, ids[0], &tokens) == HEED_OK && tokens == 3);
+  CHECK(heed_paged_cache_truncate(cache, ids[0], 1) == HEED_OK);
+  CHECK(heed_paged_cache_remove(cache, ids[0]) == HEED_OK);
+  CHECK(heed_paged_cache_remove(cache, ids[0]) == HEED_INVALID);
+  heed_paged_cache_info info = {.struct_size = sizeof info};
+  CHECK(heed_paged_cache_get_info(cache, &info) == HEED_OK);
+  CHECK(info.pages == 3 && info.free_pages == 1 && info.page_size == 2 && info.sequences == 1);
+  CHECK(heed_paged_cache_attention(cache, NULL, 2, &q, &o, NULL, NULL) == HEED_INVALID);
+  heed_paged_cache_free(cache);
+  heed_paged_cache_free(NULL);
+}
+
 static void errors_name_both_values(void) {
   float out[6];
   heed_tensor q = heed_bhnd(kQ, HEED_F32, 1, 1, 3, 2), k = heed_bhnd(kK, HEED_F32, 1, 1, 2, 3);
@@ -221,6 +313,8 @@ int main(void) {
   selfish_attention_reproduces_the_notes();
   a_layer_projects_attends_and_projects();
   a_layer_turns_and_norms_its_heads();
+  a_cache_grows_and_is_attended_to();
+  a_paged_cache_forks_and_cascades();
   errors_name_both_values();
   an_older_and_shorter_options_struct_is_accepted();
   a_run_can_be_cancelled();
