@@ -6,6 +6,7 @@
 #include "heed/threads.h"
 
 #if HEED_WITH_TBB
+#include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 #endif
@@ -55,7 +56,6 @@ bool parallel_for(std::size_t tasks, std::size_t threads, Task task, void* user)
   }
 #if HEED_WITH_TBB
   if (threads > 1) {
-    // An arena of its own only when the caller's is narrower than what was asked for.
     const auto run = [&] {
       tbb::task_group group;
       for (std::size_t worker = 1; worker < threads; ++worker)
@@ -63,8 +63,12 @@ bool parallel_for(std::size_t tasks, std::size_t threads, Task task, void* user)
       work(0);
       group.wait();
     };
-    if (threads > static_cast<std::size_t>(tbb::this_task_arena::max_concurrency())) {
-      tbb::task_arena(static_cast<int>(threads)).execute(run);
+    // An arena of its own only when the caller's is narrower than what was asked for and what
+    // oneTBB has: of a wider one it would warn on standard error.
+    const std::size_t width = std::min(
+        threads, tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+    if (width > static_cast<std::size_t>(tbb::this_task_arena::max_concurrency())) {
+      tbb::task_arena(static_cast<int>(width)).execute(run);
     } else {
       run();
     }

@@ -29,6 +29,13 @@ TEST(Threads, EveryTaskRunsOnceOnAWorkerInRange) {
   }
 }
 
+TEST(Threads, MoreThanThereAreSaysNothing) {
+  testing::internal::CaptureStderr();
+  const bool all = parallel_for(1000, 100, [](std::size_t, std::size_t) { return true; });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_TRUE(all);
+}
+
 TEST(Threads, StopsWhenATaskSaysSo) {
   std::atomic<int> runs{0};
   EXPECT_FALSE(parallel_for(1000, 1, [&](std::size_t i, std::size_t) {
