@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/estimate.h"
 #include "cli/files.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -202,7 +203,33 @@ void refuse_other_flags(const RunOptions& flags) {
     throw Error("run: nothing to write; give -o FILE, or --plan to see what would run");
 }
 
-void print_layer_plan(const MultiHeadAttention& layer, const LayerPlanInfo& info) {
+SequenceView tokens_view(io::Array& array, std::size_t batch, std::size_t tokens) {
+  const std::size_t dim = array.shape.back();
+  const auto d = static_cast<std::ptrdiff_t>(dim);
+  return {array.bytes.data(),
+          array.dtype,
+          batch,
+          tokens,
+          dim,
+          d * static_cast<std::ptrdiff_t>(tokens),
+          d};
+}
+
+// Flop/s of the layer on the first tokens of its input.
+double measure_layer(const MultiHeadAttention& layer, ConstSequenceView x, ConstSequenceView z,
+                     bool crossed, std::size_t threads) {
+  constexpr std::size_t kMostTokens = 256;
+  x.batch = z.batch = 1;
+  x.tokens = std::min(x.tokens, kMostTokens);
+  z.tokens = std::min(z.tokens, kMostTokens);
+  io::Array out(x.dtype, {x.tokens, layer.d_model()});
+  const SequenceView to = tokens_view(out, 1, x.tokens);
+  LayerPlan plan(layer, 1, x.tokens, z.tokens, {}, {threads, {}});
+  return measure(plan.info().flops,
+                 [&] { crossed ? plan.cross_attention(x, z, to) : plan.self_attention(x, to); });
+}
+
+void print_layer_plan(const MultiHeadAttention& layer, const LayerPlanInfo& info, double speed) {
   std::string text = fmt::format("layer     {} -> {} heads of {}, {} of key and value ({}) -> {}\n",
                                  layer.d_model(), layer.query_heads(), layer.key_dim(),
                                  layer.kv_heads(), layer.value_dim(), layer.d_model());
@@ -213,6 +240,7 @@ void print_layer_plan(const MultiHeadAttention& layer, const LayerPlanInfo& info
                       with_prefix(static_cast<double>(info.workspace_bytes), "B"));
   text += fmt::format("work      {}, {} in and out\n", with_prefix(info.flops, "flop"),
                       with_prefix(info.bytes, "B"));
+  text += time_line(info.flops, speed);
   std::fputs(text.c_str(), stdout);
 }
 
@@ -237,20 +265,15 @@ void run_layer(const RunOptions& flags) {
   const InterruptGuard guard;
   ProgressBar bar("heed run");
   LayerPlan plan(layer, x.batch, x.tokens, z.tokens, options, {flags.threads, bar.callback()});
-  if (flags.plan) return print_layer_plan(layer, plan.info());
+  if (flags.plan)
+    return print_layer_plan(layer, plan.info(),
+                            measure_layer(layer, x, z, crossed, plan.info().threads));
   OutputFiles outputs;
   io::Shape shape{x.batch, x.tokens, layer.d_model()};
   if (files.open("x", flags.input).shape.size() == 2) shape.erase(shape.begin());
   const std::size_t output = outputs.add(flags.output, x.dtype, shape);
   io::Array out(x.dtype, shape);
-  const auto d = static_cast<std::ptrdiff_t>(layer.d_model());
-  const SequenceView view{out.bytes.data(),
-                          out.dtype,
-                          x.batch,
-                          x.tokens,
-                          layer.d_model(),
-                          d * static_cast<std::ptrdiff_t>(x.tokens),
-                          d};
+  const SequenceView view = tokens_view(out, x.batch, x.tokens);
   if (crossed) {
     plan.cross_attention(x, z, view, options);
   } else {

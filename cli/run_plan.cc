@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "cli/estimate.h"
 #include "cli/run_attention.h"
 #include "cli/units.h"
 #include "heed/attention.h"
@@ -14,13 +14,6 @@
 
 namespace heed::cli {
 namespace {
-
-std::string duration(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.0f} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1e3);
-  if (seconds < 100) return fmt::format("{:.1f} s", seconds);
-  return fmt::format("{:.0f} min", seconds / 60);
-}
 
 std::string describe(const char* name, ConstTensorView t) {
   return fmt::format("{:9} {} x {} heads x {} tokens x {}, {}\n", name, t.batch, t.heads, t.tokens,
@@ -58,22 +51,6 @@ struct Sample {
     options.softcap = inputs.options.softcap;
   }
 };
-
-// Flop/s of running `work` again and again for a moment, after once to warm up.
-template <class F>
-double measure(double flops, F&& work) {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto kMoment = std::chrono::milliseconds(50);
-  work();
-  const auto begin = Clock::now();
-  std::size_t runs = 0;
-  do {
-    work();
-    ++runs;
-  } while (Clock::now() - begin < kMoment);
-  return flops * static_cast<double>(runs) /
-         std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 double measure_kernel(const AttentionInputs& inputs, const PlanInfo& info) {
   const Sample sample(inputs, info.threads);
@@ -135,10 +112,7 @@ void print_plan(const RunOptions& flags, const AttentionInputs& inputs) {
     text += fmt::format("work      {}, {} in and out\n", with_prefix(work, "flop"),
                         with_prefix(info.bytes, "B"));
   }
-  text += work > 0
-              ? fmt::format("time      about {} at {}, measured on a small problem of this kind\n",
-                            duration(work / speed), with_prefix(speed, "flop/s"))
-              : std::string("time      none: no query sees a key\n");
+  text += time_line(work, speed);
   std::fputs(text.c_str(), stdout);
 }
 

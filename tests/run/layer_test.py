@@ -137,7 +137,12 @@ class Layer(support.HeedTest):
         out, _ = self.heed("run", "--from", "w.npz", "--layer", "a.0", "--query-heads", HEADS,
                            "x.npy", "--plan")
         self.assertIn("layer     12 -> 4 heads of 6, 2 of key and value (5) -> 12", out.decode())
+        for word in ("kernel    ", "memory    ", "work      ", "time      about"):
+            self.assertIn(word, out.decode())
         self.assertFalse((self.folder / "y.npy").exists())
+        self.save("wide.npy", self.random(7, D + 1))
+        self.assertIn("13", self.refused("run", "--from", "w.npz", "--layer", "a.0",
+                                         "--query-heads", HEADS, "wide.npy", "--plan"))
 
     def test_what_is_refused(self):
         self.save_linear(self.weights(D))
