@@ -4,6 +4,7 @@
 #include <string>
 
 #include "heed/error.h"
+#include "heed/kv_cache.h"
 #include "heed/version.h"
 
 namespace {
@@ -31,11 +32,14 @@ PYBIND11_MODULE(_core, m) {
   pybind11::register_exception_translator([](std::exception_ptr pending) {
     try {
       if (pending) std::rethrow_exception(pending);
+    } catch (const heed::CacheFull& e) {
+      PyErr_SetString(PyExc_MemoryError, e.what());
     } catch (const heed::Error& e) {
       PyErr_SetString(PyExc_ValueError, e.what());
     }
   });
   heed::python::bind_attention(m);
+  heed::python::bind_cache(m);
   heed::python::bind_explain(m);
   heed::python::bind_layer(m);
 }

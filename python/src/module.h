@@ -7,6 +7,7 @@
 namespace heed::python {
 
 void bind_attention(pybind11::module_& m);
+void bind_cache(pybind11::module_& m);
 void bind_explain(pybind11::module_& m);
 void bind_layer(pybind11::module_& m);
 

@@ -57,7 +57,7 @@ void take(const py::object& given, std::vector<T>& kept, std::span<const T>& vie
 
 }  // namespace
 
-Options::Options(const Keywords& keywords) {
+Options::Options(const Keywords& keywords, Keys keys) {
   attention.scale = real(keywords.scale, "scale");
   attention.softcap = real(keywords.softcap, "softcap");
   if (!keywords.attn_mask.is_none()) {
@@ -66,7 +66,7 @@ Options::Options(const Keywords& keywords) {
         score_view(mask_, "attn_mask");
   }
   take_positions(keywords);
-  take_lists(keywords);
+  take_lists(keywords, keys);
   take_score_mod(keywords.score_mod);
   execution.threads = threads_of(keywords.threads);
   execution.progress = run_.progress();
@@ -89,8 +89,8 @@ void Options::take_positions(const Keywords& keywords) {
     take(keywords.query_offset, query_offsets_, attention.query_offsets, integers, "query_offset");
 }
 
-void Options::take_lists(const Keywords& keywords) {
-  if (keywords.cu_seqlens_q.is_none() != keywords.cu_seqlens_k.is_none())
+void Options::take_lists(const Keywords& keywords, Keys keys) {
+  if (keys == Keys::given && keywords.cu_seqlens_q.is_none() != keywords.cu_seqlens_k.is_none())
     throw py::value_error("cu_seqlens_q and cu_seqlens_k: give both or neither");
   take(keywords.cu_seqlens_q, cu_seqlens_q_, attention.cu_seqlens_q, integers, "cu_seqlens_q");
   take(keywords.cu_seqlens_k, cu_seqlens_k_, attention.cu_seqlens_k, integers, "cu_seqlens_k");

@@ -26,7 +26,9 @@ inline bool is_integer(const py::object& object) {
 // itself goes on without.
 class Options {
  public:
-  explicit Options(const Keywords& keywords);
+  // Keys of a cache have lengths that it knows: ragged queries are then told by cu_seqlens_q alone.
+  enum class Keys { given, cached };
+  explicit Options(const Keywords& keywords, Keys keys = Keys::given);
   Options(const Options&) = delete;
   Options& operator=(const Options&) = delete;
 
@@ -43,7 +45,7 @@ class Options {
  private:
   static void call_score_mod(const ScoreTile<float>& tile, void* self) noexcept;
   void take_positions(const Keywords& keywords);
-  void take_lists(const Keywords& keywords);
+  void take_lists(const Keywords& keywords, Keys keys);
   void take_score_mod(const py::object& given);
 
   Array mask_;

@@ -41,15 +41,59 @@ def test_truncate_and_options():
 
 def test_errors_name_both_shapes():
     cache, x = heed.KVCache(1, 2, 4), np.zeros((1, 2, 3, 4), np.float32)
-    with pytest.raises(ValueError, match=r"value has shape \(1, 2, 3, 3\), expected \(1, 2, n, 4\)"):
+    with pytest.raises(ValueError, match="value has head_dim 3 but the cache has 4"):
         cache.append(x, x[..., :3])
     with pytest.raises(ValueError, match="key has 3 tokens but value has 2"):
         cache.append(x, x[:, :, :2])
-    with pytest.raises(TypeError, match="key is float64, expected float32"):
+    with pytest.raises(TypeError, match="key is f64, expected float32, float16 or bfloat16"):
         cache.append(x.astype(float), x)
+    with pytest.raises(TypeError, match="dtype is float64, expected float32, float16, bfloat16 or int8"):
+        heed.KVCache(1, 1, 1, dtype=np.float64)
+    with pytest.raises(ValueError, match="query has head_dim 3 but key has 4"):
+        cache.attention(x[..., :3])
+    with pytest.raises(TypeError, match="return_scores"):
+        cache.attention(x, return_scores="softmax")
     with pytest.raises(ValueError, match="capacity is 0"):
         heed.KVCache(1, 1, 1, capacity=0)
     assert len(cache) == 0
+
+
+# What a number may lose: nothing, half of its last bit, or half a step of its row's 127.
+LOST = {"float32": 0, "float16": 2.0 ** -11, "int8": 0.5 / 127 * (1 + 1e-5)}
+
+
+@pytest.mark.parametrize("dtype, size", [(np.float32, 64), ("float16", 32), (np.int8, 16 + 4)])
+def test_every_element_type_stores_what_it_can(dtype, size):
+    rng, cache = np.random.default_rng(3), heed.KVCache(1, 2, 16, dtype=dtype)
+    x = rng.standard_normal((1, 2, 20, 16), np.float32)
+    cache.append(x, x)
+    assert cache.dtype == np.dtype(dtype).name and cache.nbytes == 256 * 2 * 2 * size
+    assert (np.abs(cache.values - x) <= LOST[cache.dtype] * np.abs(x).max(-1, keepdims=True)).all()
+    out, lse = cache.attention(x[:, :, -1:], return_lse=True)
+    kept = cache.keys.astype(np.float32), cache.values.astype(np.float32)
+    whole, whole_lse = heed.attention(x[:, :, -1:], *kept, return_lse=True)
+    np.testing.assert_allclose(out, whole, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(lse, whole_lse, rtol=1e-5)
+
+
+def test_bfloat16_needs_no_ml_dtypes_to_decode():
+    cache, x = heed.KVCache(1, 1, 4, dtype="bfloat16"), np.ones((1, 1, 2, 4), np.float32)
+    cache.append(x, 1.5 * x)  # both are bfloat16 numbers
+    assert cache.dtype == "bfloat16" and (cache.attention(x[:, :, :1]) == 1.5).all()
+
+
+def test_a_cache_is_not_changed_while_it_is_read():
+    """A score_mod runs in the middle of a read: the change is refused, and nothing hangs."""
+    cache, x = heed.KVCache(1, 1, 4), np.ones((1, 1, 8, 4), np.float32)
+    cache.append(x, x)
+
+    def grows(scores, batch, head, query, key):
+        cache.append(x, x)
+
+    with pytest.raises(RuntimeError, match="in use by another thread"):
+        cache.attention(x, score_mod=grows)
+    assert len(cache) == 8
+    assert cache.attention(x, score_mod=lambda *tile: len(cache)).shape == x.shape
 
 
 # --- In pages -------------------------------------------------------------------------------------
@@ -103,8 +147,43 @@ def test_paged_errors():
     with pytest.raises(ValueError, match="sequence 5 is not one of the 0 here"):
         cache.length(5)
     a = cache.add()
-    with pytest.raises(ValueError, match=r"key has shape \(2, 3, 2\), expected \(1, n, 2\)"):
+    with pytest.raises(ValueError, match="key has 2 heads but the cache has 1"):
         cache.append(a, np.ones((2, 3, 2), np.float32), x)
+    with pytest.raises(ValueError, match="sequence 0 is given twice"):
+        cache.append([a, a], np.stack([x, x]), np.stack([x, x]))
     with pytest.raises(ValueError, match="page_size is 0"):
         heed.PagedKVCache(1, 2, pages=1, page_size=0)
     assert cache.pages_in_use == 0
+
+
+def test_forks_of_a_prefix_and_a_cascade():
+    """Answers to one prompt: grown in one call, attended to alone, as a cascade, and ragged."""
+    rng = np.random.default_rng(5)
+    cache = heed.PagedKVCache(2, 8, 4, pages=64, page_size=4)
+    k, v = rng.standard_normal((2, 21, 8), np.float32), rng.standard_normal((2, 21, 4), np.float32)
+    prompt = cache.add()
+    cache.append(prompt, k, v)
+    answers = [cache.fork(prompt, 18) for _ in range(6)]
+    assert cache.pages_in_use == 6 and cache.shared_prefix(answers) == 18
+    own_k, own_v = (rng.standard_normal((6, 2, 3, d), np.float32) for d in (8, 4))
+    cache.append(answers, own_k, own_v)
+    assert cache.shared_prefix(answers) == 16 == 4 * cache.page_size
+    assert len({tuple(cache.block_table(a)[:4]) for a in answers}) == 1
+    q = rng.standard_normal((6, 4, 2, 8), np.float32)
+    options = dict(softcap=5.0, window=(15, None), alibi_slopes=[0.1, 0.2, 0.3, 0.4])
+    out, lse = cache.attention(answers, q, return_lse=True, **options)
+    for n in range(6):
+        whole = [np.concatenate([a[:, :18], b[n]], axis=1) for a, b in ((k, own_k), (v, own_v))]
+        alone = heed.attention(q[n], *whole, is_causal=True, causal_alignment="lower_right",
+                               **options)
+        assert (alone == out[n]).all()
+    shared, shared_lse = cache.cascade_attention(answers, q, return_lse=True, **options)
+    np.testing.assert_allclose(shared, out, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(shared_lse, lse, rtol=1e-5, atol=1e-6)
+    ragged = cache.attention(answers[:2], q[:2].swapaxes(1, 2).reshape(4, 4, 8)[:3],
+                             cu_seqlens_q=[0, 2, 3], **options)
+    assert (ragged[:2] == out[0].swapaxes(0, 1)).all()
+    cache.truncate(answers[0], 0)
+    assert cache.length(answers[0]) == 0
+    with pytest.raises(ValueError, match="length is 22, expected 0 to 21"):
+        cache.truncate(prompt, 22)
