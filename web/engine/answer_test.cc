@@ -71,6 +71,7 @@ TEST(WebAnswer, TheFirstDifferenceIsTheOneThatWasMade) {
   EXPECT_EQ(report["first"]["id"], "X");
   EXPECT_EQ(report["first"]["row"], 1);
   EXPECT_EQ(report["first"]["col"], 0);
+  EXPECT_EQ(report["firstStep"]["id"], "Q");
 }
 
 TEST(WebAnswer, ARequestThatCannotBeMetIsAnErrorAndLeavesTheLastResult) {

@@ -1,5 +1,6 @@
 #include "engine/checking.h"
 
+#include <algorithm>
 #include <string>
 
 #include "heed/check.h"
@@ -36,26 +37,28 @@ Json check_solution(Session& session, const Request& request) {
 Json diff_slots(Session& session, const Request&) {
   const Solved &a = slot_of(session, "main"), &b = slot_of(session, "other");
   const explain::DiffReport report = diff(a.trace, b.trace);
-  Json first;
-  if (!report.differences.empty()) {
-    const explain::Difference& d = report.differences.front();
+  const auto entry = [&](const explain::Difference& d) -> Json {
     const explain::Node& node = a.trace.at(d.id, d.batch, d.head);
-    first =
-        Object()
-            .add("id", d.id)
-            .add("batch", d.batch)
-            .add("head", d.head)
-            .add("row", d.row)
-            .add("col", d.col)
-            .add("where", d.id + "[" + node.row_labels[d.row] + ", " + node.col_labels[d.col] + "]")
-            .add("a", explain::format(d.a, a.style))
-            .add("b", explain::format(d.b, a.style));
-  }
+    return Object()
+        .add("id", d.id)
+        .add("batch", d.batch)
+        .add("head", d.head)
+        .add("row", d.row)
+        .add("col", d.col)
+        .add("where", d.id + "[" + node.row_labels[d.row] + ", " + node.col_labels[d.col] + "]")
+        .add("a", explain::format(d.a, a.style))
+        .add("b", explain::format(d.b, a.style));
+  };
+  const auto& all = report.differences;
+  const auto step = std::find_if(all.begin(), all.end(), [&](const explain::Difference& d) {
+    return a.trace.at(d.id, d.batch, d.head).op != explain::Op::input;
+  });
   return Object()
       .add("shape", report.shape)
       .add("same", report.same)
-      .add("first", first)
-      .add("count", report.differences.size())
+      .add("first", all.empty() ? Json() : entry(all.front()))
+      .add("firstStep", step == all.end() ? Json() : entry(*step))
+      .add("count", all.size())
       .add("summary", render_text(a.trace, b.trace, report));
 }
 

@@ -1,5 +1,5 @@
 // Saving the working: the core's own renderers write the file, the browser saves it.
-import { message, page } from "./page.svelte";
+import { page } from "./page.svelte";
 
 export type ExportFormat = "latex" | "markdown" | "svg" | "html" | "json" | "problem";
 
@@ -32,6 +32,6 @@ export async function exportAs(format: ExportFormat): Promise<void> {
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
     page.notice = `saved ${anchor.download}`;
   } catch (error) {
-    page.error = message(error);
+    page.fail(error);
   }
 }

@@ -1,7 +1,7 @@
 // Files brought to the page: problem files, solutions, arrays. Their bytes go to the core, which
 // alone decides what they are.
 import type { Tensor } from "./engine/types";
-import { message, page } from "./page.svelte";
+import { page } from "./page.svelte";
 
 const LARGEST = 512 << 20; // bytes
 const isArray = (name: string) => /\.(npy|npz|safetensors)$/i.test(name);
@@ -14,7 +14,7 @@ export async function dropFiles(files: File[]): Promise<void> {
     if (arrays.length > 0) return await openArrays(arrays);
     if (files[0]) await openText(files[0].name, await files[0].text());
   } catch (error) {
-    page.error = message(error);
+    page.fail(error);
   }
 }
 

@@ -22,7 +22,7 @@ async function start() {
   const broken = page.error;
   const opened = await page.edit(embedded() || FIRST.text, { keep: true });
   if (!opened && embedded()) await page.edit(FIRST.text, { keep: true });
-  page.error = broken ?? page.error;
+  if (broken) page.fail(broken);
 }
 
 void start();

@@ -17,6 +17,9 @@ export type Source = ProblemFile | string;
 
 const LONGEST_LINK = 200_000; // characters; mail programs and servers cut longer ones
 
+// A problem that was edited here has no lines that anyone could look up.
+const withoutLine = (error: unknown) => message(error).replace(/ \(line \d+\)$/, "");
+
 export const message = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 class Page {
@@ -24,7 +27,8 @@ class Page {
 
   source = $state.raw<Source>({}); // the problem as it was given or last edited
   solved = $state.raw<Solved | null>(null); // the last result
-  error = $state<string | null>(null); // why there is no newer one
+  error = $state<string | null>(null); // what went wrong last
+  stale = $state(false); // the result is not that of what was entered last
   notice = $state(""); // what the live region says
 
   mode = $state<Mode>("explore");
@@ -52,8 +56,9 @@ class Page {
   private linkTimer = 0;
   private playTimer = 0;
 
-  get stale() {
-    return this.error !== null && this.solved !== null;
+  fail(error: unknown, { stale = false } = {}) {
+    this.error = message(error);
+    this.stale = stale && this.solved !== null;
   }
 
   get stepIndex() {
@@ -92,11 +97,12 @@ class Page {
       this.solved = solved;
       this.source = solved.problem ?? source;
       this.error = null;
+      this.stale = false;
       this.settle();
       if (!keep) await this.remember(true);
       return true;
     } catch (error) {
-      if (edit === this.edits) this.error = message(error);
+      if (edit === this.edits) this.fail(typeof source === "string" ? error : withoutLine(error), { stale: true });
       return false;
     }
   }
@@ -122,6 +128,7 @@ class Page {
   // Back to the last result that was valid, and its inputs.
   dismiss() {
     this.error = null;
+    this.stale = false;
     if (this.solved?.problem) this.source = this.solved.problem;
   }
 
@@ -271,7 +278,7 @@ class Page {
       if (other !== null) await this.compareWith(other);
       return await this.edit(problem, { keep: true });
     } catch (error) {
-      this.error = message(error);
+      this.fail(error);
       return false;
     }
   }
@@ -298,14 +305,14 @@ class Page {
       void this.remember(false);
       return true;
     } catch (error) {
-      this.error = message(error);
+      this.fail(error);
       return false;
     }
   }
 
   openLong(tensors: (Tensor & { from: string })[]) {
     this.stopPlaying();
-    this.error = null;
+    this.dismiss();
     this.long = tensors;
   }
 }

@@ -150,10 +150,19 @@ export interface CheckReport {
   summary: string;
 }
 
+export interface Difference extends Place {
+  row: number;
+  col: number;
+  a: string;
+  b: string;
+  where: string;
+}
+
 export interface DiffReport {
   shape: string[];
   same: string[];
-  first: (Place & { row: number; col: number; a: string; b: string; where: string }) | null;
+  first: Difference | null;
+  firstStep: Difference | null; // the first that is not an input
   count: number;
   summary: string;
 }

@@ -27,6 +27,13 @@ function shadeScale(theme: Theme) {
 export const colourOf = (shade: number | null, theme: Theme): string | null =>
   shade === null ? null : scales[theme](shade);
 
+// A map has no digits on it, so that its ends may be further apart.
+const MAP = {
+  light: interpolateRgb("#ffffff", "#08519c"),
+  dark: interpolateRgb("#1b2128", "#9fd0ff"),
+};
+export const mapColour = (shade: number, theme: Theme): string => MAP[theme](shade);
+
 // Okabe–Ito, one per head; always shown together with the head's number.
 const HEADS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C7A00", "#555555"];
 export const headColour = (head: number): string => HEADS[head % HEADS.length]!;
