@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -89,13 +91,34 @@ Decimal next_up(Decimal d) {
   return d;
 }
 
+// A decimal of so many digits that reads back as this very double, where there is one.
+std::optional<Decimal> reading_back(double magnitude, int digits) {
+  const Decimal nearest = round_to(magnitude, digits);
+  if (parse(scientific(nearest)) == magnitude) return nearest;
+  int exponent;
+  if (std::frexp(magnitude, &exponent) != 0.5) return std::nullopt;  // no power of two
+  const Decimal above = next_up(nearest);
+  if (parse(scientific(above)) == magnitude) return above;
+  return std::nullopt;
+}
+
+Decimal without_last_zeros(Decimal d) {
+  d.digits.erase(std::max<std::size_t>(d.digits.find_last_not_of('0') + 1, 1));
+  return d;
+}
+
 Decimal shortest_digits(double magnitude) {
-  for (int digits = 1; digits < kMostDigits; ++digits) {
-    const Decimal nearest = round_to(magnitude, digits);
-    if (parse(scientific(nearest)) == magnitude) return nearest;
-    const Decimal above = next_up(nearest);
-    if (parse(scientific(above)) == magnitude) return above;
+  int digits = 1;
+  // Decimals of 15 digits lie further apart than doubles, but for the subnormal ones: no two of
+  // them read back as the same double, so the one that does is the shortest with its zeros off.
+  // Printing and parsing are slow where the standard library has no conversion of its own.
+  if (std::isnormal(magnitude)) {
+    if (const auto exact = reading_back(magnitude, std::numeric_limits<double>::digits10))
+      return without_last_zeros(*exact);
+    digits = std::numeric_limits<double>::digits10 + 1;
   }
+  for (; digits < kMostDigits; ++digits)
+    if (const auto decimal = reading_back(magnitude, digits)) return *decimal;
   return round_to(magnitude, kMostDigits);
 }
 
