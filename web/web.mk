@@ -33,5 +33,7 @@ web-where-possible: packages-build
 		$(MAKE) --no-print-directory web; \
 	else echo 'make: emscripten, Chromium or the npm packages cannot be had here: no page, its tests are skipped'; fi
 
-web-test: web build  ## the tests of the page alone
+web-test: web packages-test  ## the tests of the page alone
+	@cmake --preset release -DHEED_BUILD_TESTS=ON $(LAUNCHER) $(WERROR) >/dev/null
+	@cmake --build build -j $(JOBS) --target heed_cli heed_web_test
 	@ctest --test-dir build --output-on-failure -R '^Web'

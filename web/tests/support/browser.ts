@@ -1,13 +1,13 @@
 // Debian's Chromium, headless, for tests and pictures. Nothing may leave the machine: every request
 // that is not for a file, a blob or the local server is recorded and refused.
 import { existsSync } from "node:fs";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import { pageFile } from "./page_file";
 
 const CANDIDATES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 export const chromiumPath = CANDIDATES.find((path) => path && existsSync(path));
 
-export const pageFile = fileURLToPath(new URL("../dist/index.html", import.meta.url));
 export const pageUrl = pathToFileURL(pageFile).href;
 
 export const launch = (): Promise<Browser> =>

@@ -1,0 +1,14 @@
+// One folder of tests at a time: `vitest run --config tests/vitest.config.ts --dir tests/unit`.
+// Tests share the machine with a browser, so files run one after the other.
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  root: new URL("..", import.meta.url).pathname,
+  test: {
+    include: ["**/*.test.ts"],
+    fileParallelism: false,
+    testTimeout: 300_000,
+    hookTimeout: 60_000,
+    reporters: ["verbose"],
+  },
+});
