@@ -132,7 +132,7 @@ std::string describe(const Shape& shape) {
   if (shape.causal) text += ", causal";
   if (shape.bias) text += ", additive bias";
   if (shape.shortest != 0) text += ", ragged";
-  if (shape.kind == bench::Kind::decode) text += "; in f32, f16, bf16";
+  if (shape.kind == bench::Kind::decode) text += "; in f32, f16, bf16, i8";
   return text;
 }
 

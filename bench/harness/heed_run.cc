@@ -31,7 +31,9 @@ HeedRun::HeedRun(Problem problem, std::size_t threads, float* output)
     : problem_(std::move(problem)), threads_(threads), output_(output_view(problem_, output)) {
   const Shape& shape = problem_.shape;
   const Execution execution = {.threads = threads};
-  if (shape.kind == Kind::layer)
+  if (problem_.cache != nullptr)
+    cache_plan_ = plan_info(problem_.q, *problem_.cache, problem_.options(), execution);
+  else if (shape.kind == Kind::layer)
     layer_plan_.emplace(layer_of(problem_), shape.batch, shape.n_q, shape.n_k,
                         LayerOptions{.attention = problem_.options()}, execution);
   else
@@ -39,6 +41,9 @@ HeedRun::HeedRun(Problem problem, std::size_t threads, float* output)
 }
 
 void HeedRun::run() {
+  if (cache_plan_)
+    return attention(problem_.q, *problem_.cache, output_, problem_.options(),
+                     {.threads = threads_});
   switch (problem_.shape.kind) {
     case Kind::layer:
       return layer_plan_->self_attention(tokens_of(problem_, problem_.q.data),
@@ -54,6 +59,7 @@ void HeedRun::run() {
 }
 
 std::size_t HeedRun::workspace_bytes() const {
+  if (cache_plan_) return cache_plan_->workspace_bytes;
   return layer_plan_ ? layer_plan_->info().workspace_bytes : plan_->info().workspace_bytes;
 }
 

@@ -24,8 +24,9 @@ class HeedRun {
   Problem problem_;
   std::size_t threads_;
   TensorView output_;
-  std::optional<Plan> plan_;  // one of the two
+  std::optional<Plan> plan_;  // one of the three
   std::optional<LayerPlan> layer_plan_;
+  std::optional<PlanInfo> cache_plan_;  // of a call that plans anew each time
 };
 
 }  // namespace heed::bench

@@ -21,6 +21,8 @@ float noise(std::uint64_t seed, std::uint64_t index) {
   return static_cast<float>(sum - 2 * 65535) / kDeviation;
 }
 
+constexpr std::size_t kInt8Tokens = 64;  // that are made at a time
+
 enum Seed : std::uint64_t { kQueries = 1, kKeysValues = 2, kBias = 3 };
 
 template <class T>
@@ -54,6 +56,25 @@ auto view_of(const Shape& shape, T* data, std::size_t heads, std::size_t tokens)
                              : bnhd(data, std::size_t{1}, tokens, heads, shape.head_dim);
 }
 
+// The keys and values of an i8 shape: the same kind of numbers, a few tokens at a time.
+KVCache int8_cache(const Shape& shape) {
+  KVCache cache({.batch = shape.batch,
+                 .kv_heads = shape.kv_heads,
+                 .key_dim = shape.head_dim,
+                 .dtype = DType::i8,
+                 .capacity = shape.n_k});
+  std::vector<float> numbers(2 * shape.batch * shape.kv_heads * kInt8Tokens * shape.head_dim);
+  std::uint64_t index = 0;
+  while (cache.length() < shape.n_k) {
+    for (float& x : numbers) x = noise(kKeysValues, index++);
+    const std::size_t tokens = std::min(kInt8Tokens, shape.n_k - cache.length());
+    const float* values = numbers.data() + numbers.size() / 2;
+    cache.append(bhnd(numbers.data(), shape.batch, shape.kv_heads, tokens, shape.head_dim),
+                 bhnd(values, shape.batch, shape.kv_heads, tokens, shape.head_dim));
+  }
+  return cache;
+}
+
 }  // namespace
 
 AttentionOptions Problem::options() const {
@@ -84,6 +105,11 @@ Inputs::Inputs(std::span<const Shape> shapes) {
   for (const Shape& shape : shapes) {
     queries = std::max(queries, query_size(shape));
     if (shape.bias) bias = std::max(bias, shape.query_heads * shape.n_q * shape.n_k);
+    if (shape.kv_dtype == DType::i8) {
+      caches_.emplace(label_of(shape), int8_cache(shape));
+      f32s = std::max(f32s, static_cast<std::size_t>(kv_bytes(shape)) / sizeof(float));
+      continue;
+    }
     std::size_t& kv = shape.kv_dtype == DType::f16    ? f16s
                       : shape.kv_dtype == DType::bf16 ? bf16s
                                                       : f32s;
@@ -110,7 +136,11 @@ Problem Inputs::problem(const Shape& shape) const {
     problem.k = view_of(shape, kv, shape.kv_heads, key_tokens(shape));
     problem.v = view_of(shape, kv + values_at, shape.kv_heads, key_tokens(shape));
   };
-  if (shape.kv_dtype == DType::f16) {
+  if (shape.kv_dtype == DType::i8) {
+    problem.cache = &caches_.at(label_of(shape));
+    problem.k = problem.cache->keys();
+    problem.v = problem.cache->values();
+  } else if (shape.kv_dtype == DType::f16) {
     bind(kv_f16_.data());
   } else if (shape.kv_dtype == DType::bf16) {
     bind(kv_bf16_.data());
@@ -129,8 +159,8 @@ Problem Inputs::problem(const Shape& shape) const {
 }
 
 std::span<const std::byte> Inputs::kv_memory(const Shape& shape) const {
-  return {static_cast<const std::byte*>(problem(shape).k.data),
-          static_cast<std::size_t>(kv_bytes(shape))};
+  const void* data = shape.kv_dtype == DType::i8 ? kv_f32_.data() : problem(shape).k.data;
+  return {static_cast<const std::byte*>(data), static_cast<std::size_t>(kv_bytes(shape))};
 }
 
 }  // namespace heed::bench

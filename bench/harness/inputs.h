@@ -8,11 +8,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "bench/harness/aligned.h"
 #include "bench/harness/shapes.h"
+#include "heed/kv_cache.h"
 #include "heed/options.h"
 #include "heed/view.h"
 
@@ -24,6 +27,7 @@ namespace heed::bench {
 struct Problem {
   Shape shape;
   ConstTensorView q, k, v;
+  const KVCache* cache = nullptr;        // i8: where k and v lie, with their scales
   std::vector<std::int64_t> cu_seqlens;  // [sequences + 1] where the shape is ragged
   ScoreView bias;
 
@@ -40,13 +44,14 @@ class Inputs {
 
   Problem problem(const Shape& shape) const;
 
-  // The keys and values of a shape, one after the other, as plain memory.
+  // The keys and values of a shape, one after the other, as plain memory; of i8, as much of it.
   std::span<const std::byte> kv_memory(const Shape& shape) const;
 
  private:
   AlignedVector<float> queries_, bias_, kv_f32_;
   AlignedVector<f16> kv_f16_;
   AlignedVector<bf16> kv_bf16_;
+  std::map<std::string, KVCache> caches_;  // of the i8 shapes, by label
 };
 
 }  // namespace heed::bench

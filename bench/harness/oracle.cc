@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "heed/reference.h"
 
@@ -32,7 +34,21 @@ ConstTensorView part(ConstTensorView x, std::size_t batch, std::size_t head, std
 struct RowProblem {
   ConstTensorView q, k, v;
   AttentionOptions options;
+  std::vector<float> kept_k, kept_v;  // of i8: the numbers that the rows stand for
 };
+
+// Views one head of an i8 cache as the numbers that its rows stand for, kept in `numbers`.
+ConstTensorView numbers_of(ConstTensorView rows, ScaleView scales, std::size_t batch,
+                           std::size_t head, std::vector<float>& numbers) {
+  const ConstTensorView one = part(rows, batch, head, 0, rows.tokens);
+  const float* scale = scales.data + static_cast<std::ptrdiff_t>(batch) * scales.batch_stride +
+                       static_cast<std::ptrdiff_t>(head) * scales.head_stride;
+  numbers.clear();
+  for (std::size_t t = 0; t < one.tokens; ++t)
+    for (std::size_t c = 0; c < one.dim; ++c)
+      numbers.push_back(scale[t] * static_cast<const std::int8_t*>(one.data)[t * one.dim + c]);
+  return bhnd(std::as_const(numbers).data(), 1, 1, one.tokens, one.dim);
+}
 
 // The problem of query `token` alone, where its sequence starts at token `start` and has `n_k`
 // keys.
@@ -42,7 +58,15 @@ RowProblem row_problem(const Problem& problem, std::size_t batch, std::size_t he
   const std::size_t kv_head = head / (shape.query_heads / shape.kv_heads);
   RowProblem row{part(problem.q, batch, head, token, 1),
                  part(problem.k, batch, kv_head, start, n_k),
-                 part(problem.v, batch, kv_head, start, n_k), problem.options()};
+                 part(problem.v, batch, kv_head, start, n_k),
+                 problem.options(),
+                 {},
+                 {}};
+  if (problem.cache != nullptr) {
+    const KVCache& cache = *problem.cache;
+    row.k = numbers_of(problem.k, cache.key_scales(), batch, kv_head, row.kept_k);
+    row.v = numbers_of(problem.v, cache.value_scales(), batch, kv_head, row.kept_v);
+  }
   row.options.cu_seqlens_q = row.options.cu_seqlens_k = {};
   if (shape.causal) row.options.query_offset = static_cast<std::int64_t>(token - start);
   if (row.options.bias) {

@@ -83,6 +83,28 @@ TEST(BenchOracle, AWrongOrMissingNumberIsSeen) {
   EXPECT_TRUE(std::isinf(oracle.check(output_view(problem, answer.data())).vs_plain()));
 }
 
+// Keys and values in int8 are the numbers that they stand for.
+TEST(BenchOracle, OfAnInt8CacheKnowsTheStoredNumbers) {
+  const Shape shape{.name = "small",
+                    .kind = Kind::decode,
+                    .batch = 2,
+                    .query_heads = 4,
+                    .kv_heads = 2,
+                    .n_q = 1,
+                    .n_k = 150,
+                    .head_dim = 16,
+                    .kv_dtype = DType::i8};
+  const Inputs inputs(std::vector{shape});
+  const Problem problem = inputs.problem(shape);
+  std::vector<float> answer(output_size(shape));
+  HeedRun heed(problem, 1, answer.data());
+  heed.run();
+  EXPECT_GT(heed.workspace_bytes(), 0u);
+  EXPECT_LE(Oracle(problem).check(heed.output()).vs_plain(), 2.0);
+  answer.back() += 0.01f;
+  EXPECT_GT(Oracle(problem).check(heed.output()).vs_plain(), 2.0);
+}
+
 // A layer is checked over all of its heads at once.
 TEST(BenchOracle, OfALayerSeesAWrongNumberInAnyHead) {
   const Shape shape{.name = "layer",

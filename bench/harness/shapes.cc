@@ -72,7 +72,8 @@ constexpr Shape layer(std::string_view name, std::size_t heads, std::size_t toke
   return shape;
 }
 
-constexpr Target kFull{0.86, 0.92}, kDecode{0.85, 0.97}, kDecodeHalf{0.75, 0.92};
+constexpr Target kFull{0.86, 0.92}, kDecode{0.85, 0.97}, kDecodeHalf{0.75, 0.92},
+    kDecodeInt8{0.50, 0};
 
 constexpr std::array kShapes = {
     prefill("P1", 1, 8, 8, 512, 64, kFull),
@@ -86,12 +87,15 @@ constexpr std::array kShapes = {
     decode("D1", 1, 4096, DType::f32, {0.68, 0.90}),
     decode("D1", 1, 4096, DType::f16, {}),
     decode("D1", 1, 4096, DType::bf16, {}),
+    decode("D1", 1, 4096, DType::i8, kDecodeInt8),
     decode("D2", 1, 32768, DType::f32, kDecode),
     decode("D2", 1, 32768, DType::f16, kDecodeHalf),
     decode("D2", 1, 32768, DType::bf16, kDecodeHalf),
+    decode("D2", 1, 32768, DType::i8, kDecodeInt8),
     decode("D3", 8, 4096, DType::f32, kDecode),
     decode("D3", 8, 4096, DType::f16, kDecodeHalf),
     decode("D3", 8, 4096, DType::bf16, kDecodeHalf),
+    decode("D3", 8, 4096, DType::i8, kDecodeInt8),
     selfish("S1", 1024, 512, 64, {0.85, 0.97}),
     layer("L1", 8, 512, 64, {0.86, 0}),
     layer("L5", 8, 5, 64, {}),
@@ -108,7 +112,7 @@ std::string known_names() {
     if (shape.name != last) list += (list.empty() ? "" : ", ") + std::string(shape.name);
     last = shape.name;
   }
-  return list + "; a D shape in one type as D1-f32, D1-f16, D1-bf16";
+  return list + "; a D shape in one type as D1-f32, D1-f16, D1-bf16, D1-i8";
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct Shape {
   bool causal = false;
   bool bias = false;         // with an additive [query_heads, n_q, n_k] tensor
   std::size_t shortest = 0;  // ragged: `batch` sequences of shortest ... n_q tokens; 0: not ragged
-  DType kv_dtype = DType::f32;  // of keys and values; queries and outputs are f32
+  DType kv_dtype = DType::f32;  // of keys and values; queries and outputs are f32; i8: in a KVCache
   Target target = {};
   std::string_view beside = {};  // must stay within kBesideMargin of this shape, in place of target
 };

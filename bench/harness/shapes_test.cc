@@ -27,11 +27,11 @@ Shape shape(const std::string& name) {
 TEST(BenchShapes, EveryLabelIsUsedOnce) {
   std::set<std::string> seen;
   for (const Shape& s : all_shapes()) EXPECT_TRUE(seen.insert(label_of(s)).second) << label_of(s);
-  EXPECT_EQ(seen.size(), 20u);  // P1 P2 P2c P3c P4c P5 P6 P7, three D in three types, S1, L1 L5
+  EXPECT_EQ(seen.size(), 23u);  // P1 P2 P2c P3c P4c P5 P6 P7, three D in four types, S1, L1 L5
 }
 
 TEST(BenchShapes, ANameSelectsEveryTypeAndALabelOne) {
-  EXPECT_THAT(labels({"D1"}), ElementsAre("D1-f32", "D1-f16", "D1-bf16"));
+  EXPECT_THAT(labels({"D1"}), ElementsAre("D1-f32", "D1-f16", "D1-bf16", "D1-i8"));
   EXPECT_THAT(labels({"D2-f16"}), ElementsAre("D2-f16"));
   EXPECT_THAT(labels({"P7", "P2", "P2"}), ElementsAre("P2", "P7"));  // table order, each once
   EXPECT_EQ(labels({}).size(), all_shapes().size());
@@ -56,6 +56,7 @@ TEST(BenchShapes, UsefulWorkIsCountedByHand) {
   EXPECT_EQ(useful_flops(shape("P5")), 4.0 * 128 * 128 * 64 * 12 * 16);
   EXPECT_EQ(kv_bytes(shape("D1-f32")), 2.0 * 8 * 4096 * 128 * 4);
   EXPECT_EQ(kv_bytes(shape("D3-bf16")), 2.0 * 8 * 8 * 4096 * 128 * 2);
+  EXPECT_EQ(kv_bytes(shape("D2-i8")), 2.0 * 8 * 32768 * 128);
   EXPECT_EQ(kv_bytes(shape("S1")), 1024.0 * 512 * 64 * 4);
   EXPECT_EQ(useful_flops(shape("L1")), 8.0 * 512 * 512 * 512 + useful_flops(shape("P1")));
   EXPECT_EQ(kv_bytes(shape("L5")), 4.0 * 1048576);

@@ -104,6 +104,10 @@ void attention(ConstTensorView q, const KVCache& cache, TensorView out, RowView 
 void attention(ConstTensorView q, const KVCache& cache, TensorView out,
                const AttentionOptions& options = {}, const Execution& execution = {});
 
+// What attention() over the cache would run, as a Plan of plain tensors tells it.
+PlanInfo plan_info(ConstTensorView q, const KVCache& cache, const AttentionOptions& options = {},
+                   const Execution& execution = {});
+
 // --- Sequences in pages -------------------------------------------------------------------------
 
 struct PagedKVCacheConfig {
@@ -190,8 +194,13 @@ void attention(ConstTensorView q, const PagedKVCache& cache, std::span<const Seq
                TensorView out, const AttentionOptions& options = {},
                const Execution& execution = {});
 
-// The same for sequences that begin alike (forks of one prompt): the keys and values of the pages
-// they share are read once for all of them, the rest once for each, and the two are merged
+// What attention() over these sequences would run.
+PlanInfo plan_info(ConstTensorView q, const PagedKVCache& cache,
+                   std::span<const SequenceId> sequences, const AttentionOptions& options = {},
+                   const Execution& execution = {});
+
+// attention() for sequences that begin alike (forks of one prompt): the keys and values of the
+// pages they share are read once for all of them, the rest once for each, and the two are merged
 // (state.h). Equal to attention() up to rounding; unlike there, a result's last bits depend on
 // which sequences are in the batch. Pays off with few queries each, as in decoding. Every option
 // but ragged queries; a score_mod sees the coordinates that it would see there. (Of visible scores

@@ -27,12 +27,24 @@ ConstTensorView shape_only(std::size_t batch, std::size_t heads, std::size_t tok
   return view;
 }
 
+namespace {
+
+kernels::Runner runner_of(const kernels::Run& run, const Execution& execution) {
+  const Problem& problem = *run.problem;
+  return {run, problem.ragged ? run.q.tokens : problem.most_queries, problem.most_keys, execution};
+}
+
+}  // namespace
+
 void run(const Problem& problem, ConstTensorView q, const kernels::KeyValues& kv, TensorView out,
          RowView lse, const AttentionOptions& options, const Execution& execution) {
   const kernels::Run operands = {&problem, &options, q, kv, out, lse};
-  kernels::Runner(operands, problem.ragged ? q.tokens : problem.most_queries, problem.most_keys,
-                  execution)
-      .run(operands);
+  runner_of(operands, execution).run(operands);
+}
+
+PlanInfo plan(const Problem& problem, ConstTensorView q, const kernels::KeyValues& kv,
+              const AttentionOptions& options, const Execution& execution) {
+  return runner_of({&problem, &options, q, kv, {}, {}}, execution).info();
 }
 
 PagedSequences::PagedSequences(const PagedKVCache& cache, std::span<const SequenceId> sequences) {
@@ -79,8 +91,7 @@ void require_key_options(const PagedSequences& sequences, const AttentionOptions
 }  // namespace
 
 PagedProblem::PagedProblem(ConstTensorView q, const PagedKVCache& cache,
-                           std::span<const SequenceId> ids, TensorView out,
-                           const AttentionOptions& given)
+                           std::span<const SequenceId> ids, const AttentionOptions& given)
     : sequences(cache, ids), options(given) {
   kernels::require_queries(q, options);
   require_key_options(sequences, options);
@@ -96,27 +107,35 @@ PagedProblem::PagedProblem(ConstTensorView q, const PagedKVCache& cache,
   }
   problem = describe(q, shape_only(batch, cache.kv_heads(), tokens, cache.key_dim()),
                      shape_only(batch, cache.kv_heads(), tokens, cache.value_dim()), options);
-  kernels::require_ends(problem, q, out);
 }
 
-}  // namespace cache
+namespace {
 
-void attention(ConstTensorView q, const KVCache& cache, TensorView out, RowView lse,
-               const AttentionOptions& options, const Execution& execution) {
+// Attention over a contiguous cache, checked.
+Problem described(ConstTensorView q, const KVCache& cache, const AttentionOptions& options) {
   require(
       options.cu_seqlens_q.empty() && options.cu_seqlens_k.empty(), "attention: cu_seqlens has ",
       std::max(options.cu_seqlens_q.size(), options.cu_seqlens_k.size()), " values but the ",
       cache.batch(), " sequences of a KVCache have one length; PagedKVCache takes ragged queries");
   kernels::require_queries(q, options);
   const std::size_t batch = cache.batch(), heads = cache.kv_heads(), length = cache.length();
-  const Problem problem =
-      describe(q, cache::shape_only(batch, heads, length, cache.key_dim()),
-               cache::shape_only(batch, heads, length, cache.value_dim()), options);
+  return describe(q, shape_only(batch, heads, length, cache.key_dim()),
+                  shape_only(batch, heads, length, cache.value_dim()), options);
+}
+
+kernels::KeyValues rows_of(const KVCache& cache) {
+  return {row_store(cache.keys(), cache.key_scales()),
+          row_store(cache.values(), cache.value_scales())};
+}
+
+}  // namespace
+}  // namespace cache
+
+void attention(ConstTensorView q, const KVCache& cache, TensorView out, RowView lse,
+               const AttentionOptions& options, const Execution& execution) {
+  const Problem problem = cache::described(q, cache, options);
   kernels::require_ends(problem, q, out);
-  cache::run(problem, q,
-             {cache::row_store(cache.keys(), cache.key_scales()),
-              cache::row_store(cache.values(), cache.value_scales())},
-             out, lse, options, execution);
+  cache::run(problem, q, cache::rows_of(cache), out, lse, options, execution);
 }
 
 void attention(ConstTensorView q, const KVCache& cache, TensorView out,
@@ -127,13 +146,27 @@ void attention(ConstTensorView q, const KVCache& cache, TensorView out,
 void attention(ConstTensorView q, const PagedKVCache& cache, std::span<const SequenceId> sequences,
                TensorView out, RowView lse, const AttentionOptions& options,
                const Execution& execution) {
-  const cache::PagedProblem paged(q, cache, sequences, out, options);
+  const cache::PagedProblem paged(q, cache, sequences, options);
+  kernels::require_ends(paged.problem, q, out);
   cache::run(paged.problem, q, paged.sequences.rows(cache), out, lse, paged.options, execution);
 }
 
 void attention(ConstTensorView q, const PagedKVCache& cache, std::span<const SequenceId> sequences,
                TensorView out, const AttentionOptions& options, const Execution& execution) {
   attention(q, cache, sequences, out, RowView{}, options, execution);
+}
+
+PlanInfo plan_info(ConstTensorView q, const KVCache& cache, const AttentionOptions& options,
+                   const Execution& execution) {
+  return cache::plan(cache::described(q, cache, options), q, cache::rows_of(cache), options,
+                     execution);
+}
+
+PlanInfo plan_info(ConstTensorView q, const PagedKVCache& cache,
+                   std::span<const SequenceId> sequences, const AttentionOptions& options,
+                   const Execution& execution) {
+  const cache::PagedProblem paged(q, cache, sequences, options);
+  return cache::plan(paged.problem, q, paged.sequences.rows(cache), paged.options, execution);
 }
 
 }  // namespace heed

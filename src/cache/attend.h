@@ -18,9 +18,11 @@ kernels::RowStore row_store(ConstTensorView rows, ScaleView scales);
 ConstTensorView shape_only(std::size_t batch, std::size_t heads, std::size_t tokens,
                            std::size_t dim);
 
-// Runs a problem that was described from these operands and options.
+// Runs a problem that was described from these operands and options; or tells what would run.
 void run(const Problem& problem, ConstTensorView q, const kernels::KeyValues& kv, TensorView out,
          RowView lse, const AttentionOptions& options, const Execution& execution);
+PlanInfo plan(const Problem& problem, ConstTensorView q, const kernels::KeyValues& kv,
+              const AttentionOptions& options, const Execution& execution);
 
 // The sequences of a call as kernels see them: how long each is, and where its pages are.
 struct PagedSequences {
@@ -42,7 +44,7 @@ struct PagedProblem {
   Problem problem;
 
   PagedProblem(ConstTensorView q, const PagedKVCache& cache, std::span<const SequenceId> ids,
-               TensorView out, const AttentionOptions& given);
+               const AttentionOptions& given);
   PagedProblem(const PagedProblem&) = delete;
   PagedProblem& operator=(const PagedProblem&) = delete;
 

@@ -9,6 +9,7 @@
 #include "base/element.h"
 #include "cache/attend.h"
 #include "heed/state.h"
+#include "kernels/run.h"
 
 namespace heed {
 namespace cache {
@@ -234,7 +235,8 @@ void cascade_attention(ConstTensorView q, const PagedKVCache& cache,
                        const AttentionOptions& options, const Execution& execution) {
   require(options.cu_seqlens_q.empty(), "cascade_attention: cu_seqlens_q has ",
           options.cu_seqlens_q.size(), " values but only attention() takes ragged queries");
-  const cache::PagedProblem whole(q, cache, sequences, out, options);
+  const cache::PagedProblem whole(q, cache, sequences, options);
+  kernels::require_ends(whole.problem, q, out);
   const std::size_t prefix = cache::prefix_of(cache, sequences, whole.problem);
   if (prefix == 0 || sequences.size() < 2)
     return cache::run(whole.problem, q, whole.sequences.rows(cache), out, lse, whole.options,

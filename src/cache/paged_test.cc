@@ -90,6 +90,29 @@ TEST(PagedKVCache, TheSameBitsForAnyNumberOfThreads) {
   }
 }
 
+TEST(PagedKVCache, APlanTellsWhatWouldRun) {
+  Random random(8);
+  Case c;
+  c.batch = 2;
+  c.query_heads = 4;
+  c.kv_heads = 2;
+  c.n_k = 2000;
+  c.d_k = c.d_v = 64;
+  c.make(random);
+  const PlanInfo expected = Plan(c.q.view(), c.k.view(), c.v.view(), {}, {.threads = 1}).info();
+  const KVCache contiguous = contiguous_cache(c, DType::f32, random);
+  const PagedCase paged(c, DType::f32, 16, random);
+  for (const PlanInfo& info : {plan_info(c.q.view(), contiguous, {}, {.threads = 1}),
+                               plan_info(c.q.view(), paged.cache, paged.ids, {}, {.threads = 1})}) {
+    EXPECT_EQ(info.kernel, "decode");
+    EXPECT_EQ(info.target, expected.target);
+    EXPECT_EQ(info.key_splits, expected.key_splits);
+    EXPECT_EQ(info.workspace_bytes, expected.workspace_bytes);
+    EXPECT_EQ(info.flops, expected.flops);
+    EXPECT_EQ(info.bytes, expected.bytes);
+  }
+}
+
 // --- Pages --------------------------------------------------------------------------------------
 
 // One head of one number: token t of a sequence is its value.

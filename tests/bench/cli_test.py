@@ -42,7 +42,7 @@ class Json(unittest.TestCase):
 
     def test_decode_is_measured_against_reading_as_many_bytes(self):
         report = measured("--shapes", "D1", "--threads", "1")
-        self.assertEqual([r["dtype"] for r in report["results"]], ["f32", "f16", "bf16"])
+        self.assertEqual([r["dtype"] for r in report["results"]], ["f32", "f16", "bf16", "i8"])
         read = {limit["bytes"]: limit["gbps"] for limit in report["limits"]["read"]}
         for result, size in zip(report["results"], (4, 2, 2)):
             bytes_read = 2 * 8 * 4096 * 128 * size
