@@ -6,15 +6,14 @@ import { chromium, type Browser, type BrowserContext, type Page } from "playwrig
 import { pageFile } from "./page_file";
 
 const CANDIDATES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-export const chromiumPath = CANDIDATES.find((path) => path && existsSync(path));
+const options = {
+  executablePath: CANDIDATES.find((path) => path && existsSync(path)) ?? "chromium",
+  args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
+};
 
 export const pageUrl = pathToFileURL(pageFile).href;
-
-export const launch = (): Promise<Browser> =>
-  chromium.launch({
-    executablePath: chromiumPath!,
-    args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
-  });
+export const launch = (): Promise<Browser> => chromium.launch(options);
+export const launchServer = () => chromium.launchServer(options);
 
 export interface Visit {
   context: BrowserContext;
@@ -25,6 +24,7 @@ export interface Visit {
 export async function visit(browser: Browser, options: Parameters<Browser["newContext"]>[0] = {}): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
   const problems: string[] = [];
   await context.route(/^https?:\/\/(?!127\.0\.0\.1|localhost)/, (route) => {
     problems.push(`request to ${route.request().url()}`);
