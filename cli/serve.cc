@@ -4,6 +4,7 @@
 // name than localhost is refused, so that no page of another site can reach it by renaming.
 #include <httplib.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -32,7 +33,13 @@ void answer(const httplib::Request& request, httplib::Response& response, const 
     response.set_content("heed serves localhost only\n", "text/plain");
     return;
   }
-  response.set_content(page, "text/html; charset=utf-8");
+  // In pieces rather than as one text, which the server would compress anew for every visit: with
+  // brotli that takes seconds, and on one machine there is nothing to be gained by it.
+  response.set_content_provider(
+      page.size(), "text/html; charset=utf-8",
+      [&page](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+        return sink.write(page.data() + offset, length);
+      });
 }
 
 // A port that someone listens on is an error, not to be shared; one just left may be taken again.
