@@ -112,7 +112,8 @@ def test_an_exception_in_a_score_mod_is_raised_as_it_is(dtype):
 # --- Interrupts and threads -----------------------------------------------------------------------
 
 LONG_RUN = """
-import numpy as np, heed
+import signal, numpy as np, heed
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the background may ignore it
 x = np.ones(({heads}, 16384, 64), np.{dtype})  # far longer than the test waits
 print("running", flush=True)
 try:
