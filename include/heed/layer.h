@@ -198,7 +198,7 @@ class LayerPlan {
 //
 //   auto [q, k, v] = steps.project(x, {.first = cache.length()});  // steps 1 and 2
 //   cache.append(k, v);
-//   heed::attention(q, cache.keys(), cache.values(), steps.heads(), options);
+//   heed::attention(q, cache, steps.heads(), options);             // kv_cache.h
 //   steps.output(out);                                             // step 4
 //
 // Every projection of a call is one product: x is read once for Q, K and V.

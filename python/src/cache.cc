@@ -1,8 +1,7 @@
 // heed._core.KVCache and PagedKVCache: the C++ caches, with NumPy at their edges.
 #include <array>
+#include <atomic>
 #include <cstring>
-#include <mutex>
-#include <shared_mutex>
 #include <stdexcept>
 
 #include "arrays.h"
@@ -14,7 +13,8 @@ namespace heed::python {
 namespace {
 
 // A cache that threads of Python may reach at the same time: readers together, a change alone, and
-// whoever comes at the wrong time is refused, for waiting could block on the GIL.
+// whoever comes at the wrong time is refused, for waiting could block on the GIL. Readers may come
+// from within each other, as a score_mod that asks for the length does.
 template <class Cache>
 class Guarded {
  public:
@@ -22,20 +22,32 @@ class Guarded {
 
   template <class F>
   auto read(F&& f) const {
-    const std::shared_lock lock(mutex_, std::try_to_lock);
-    if (!lock) throw std::runtime_error("the cache is being changed by another thread");
+    int users = users_;
+    do {
+      if (users == kChanging)
+        throw std::runtime_error("the cache is being changed by another thread");
+    } while (!users_.compare_exchange_weak(users, users + 1));
+    const Leave leave{users_, -1};
     return f(cache_);
   }
   template <class F>
   auto change(F&& f) {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) throw std::runtime_error("the cache is in use by another thread");
+    int users = 0;
+    if (!users_.compare_exchange_strong(users, kChanging))
+      throw std::runtime_error("the cache is in use, by another thread or a score_mod");
+    const Leave leave{users_, -kChanging};
     return f(cache_);
   }
 
  private:
+  static constexpr int kChanging = -1;  // in place of a number of readers
+  struct Leave {
+    std::atomic<int>& users;
+    int by;
+    ~Leave() { users += by; }
+  };
   Cache cache_;
-  mutable std::shared_mutex mutex_;
+  mutable std::atomic<int> users_{0};
 };
 using Contiguous = Guarded<KVCache>;
 using Paged = Guarded<PagedKVCache>;

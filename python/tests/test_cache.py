@@ -91,7 +91,7 @@ def test_a_cache_is_not_changed_while_it_is_read():
     def grows(scores, batch, head, query, key):
         cache.append(x, x)
 
-    with pytest.raises(RuntimeError, match="in use by another thread"):
+    with pytest.raises(RuntimeError, match="the cache is in use"):
         cache.attention(x, score_mod=grows)
     assert len(cache) == 8
     assert cache.attention(x, score_mod=lambda *tile: len(cache)).shape == x.shape
