@@ -1,10 +1,9 @@
 // The micro-kernels of decode: a few query rows against keys and values that are read once.
 //
-// Scores: up to 4 rows x 2 keys (8 accumulators, summed across lanes at the end of the row).
-// Values: up to 4 rows x 2 vectors of columns (8 accumulators, one key after the other).
-// Both walk blocks of rows, small enough that further query rows find the block in the
-// first-level cache, and ask for the block that comes next while they work: this memory traffic is
-// all the time that decode should take.
+// Scores: up to 4 rows x 3 keys, 12 accumulators, summed across lanes at the end of the keys.
+// Values: up to 2 rows x 4 keys, whose weights stay in registers while o passes through them.
+// Both read whole rows in the order of the memory, without a branch in the row, and ask for rows
+// some way ahead: this memory traffic is all the time that decode should take.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,16 +18,19 @@
 #define HEED_KERNELS_DECODE_INL_H
 #endif
 
+// Of a lambda: for this target, and inlined however large it is, as its registers are the caller's.
+#ifndef HEED_INLINED
+#if defined(__GNUC__)
+#define HEED_INLINED HWY_ATTR __attribute__((always_inline))
+#else
+#define HEED_INLINED HWY_ATTR
+#endif
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// Rows of one block: a 4 KiB page of them. Larger ones take the value kernel, which walks a block
-// in strips of columns, too far from the order of the memory.
-inline std::size_t BlockRows(std::size_t row_bytes) {
-  constexpr std::size_t kBlockBytes = 4096, kLeast = 4, kMost = 64;
-  return std::clamp(kBlockBytes / row_bytes / kLeast * kLeast, kLeast, kMost);
-}
 inline constexpr std::size_t kPair = 2 * kLanes;  // columns that one step takes
 
 // Rows of keys or values, `step` bytes apart.
@@ -40,50 +42,52 @@ struct Rows {
     return reinterpret_cast<const T*>(from(j).data);
   }
   Rows from(std::size_t j) const { return {data + static_cast<std::ptrdiff_t>(j) * step, step}; }
-};
-
-// Asks for a block of rows, a few rows at a time while another block is worked on. Left to itself
-// the hardware loses the order in the strips of columns that the value kernel walks, and starts
-// anew with every 4 KiB page.
-class Prefetcher {
- public:
-  // `count` rows of `bytes` bytes.
-  Prefetcher(Rows rows, std::size_t bytes, std::size_t count)
-      : rows_(rows), bytes_(bytes), left_(count) {}
-
-  HWY_INLINE void Next(std::size_t count) {
-    for (count = count < left_ ? count : left_; count != 0; --count, --left_) {
-      for (std::size_t n = 0; n < bytes_; n += kLine) Prefetch(rows_.data + n);
-      rows_ = rows_.from(1);
-    }
+  // As many rows `ahead` bytes behind these, which need not exist: only to be asked for.
+  Rows Ahead(std::ptrdiff_t ahead) const {
+    const auto address =
+        reinterpret_cast<std::uintptr_t>(data) + static_cast<std::uintptr_t>(ahead);
+    return {reinterpret_cast<const std::byte*>(address), step};
   }
-
- private:
-  static constexpr std::size_t kLine = 64;
-  Rows rows_;
-  std::size_t bytes_, left_;
 };
 
-// kPair neighbours in the order that is cheapest to load: q and o follow it (InPairOrder).
-struct Pair {
-  V a, b;
-};
-template <class T>
-HWY_INLINE Pair LoadPair(const T* p) {
-  return {LoadAs(D(), p), LoadAs(D(), p + kLanes)};
+// How far ahead of the work rows are asked for: about what is on its way from memory at any time.
+inline constexpr std::size_t kAheadBytes = 3072;
+
+// Asks for `count` rows of `bytes` bytes.
+HWY_INLINE void PrefetchRows(Rows rows, std::size_t count, std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  for (std::size_t x = 0; x < count; ++x) {
+    const auto row =
+        reinterpret_cast<std::uintptr_t>(rows.data) + x * static_cast<std::uintptr_t>(rows.step);
+    for (std::uintptr_t n = 0; n < bytes; n += kLine)
+      Prefetch(reinterpret_cast<const void*>(row + n));
+  }
+}
+// For those that lie `ahead` bytes behind `rows`; 0: for none.
+HWY_INLINE void PrefetchAhead(Rows rows, std::ptrdiff_t ahead, std::size_t count,
+                              std::size_t bytes) {
+  if (ahead != 0) PrefetchRows(rows.Ahead(ahead), count, bytes);
+}
+
+// Half kHalf of kPair neighbours, in the order that is cheapest to load: q and o follow it
+// (InPairOrder).
+template <std::size_t kHalf, class T>
+HWY_INLINE V LoadHalf(const T* p) {
+  return LoadAs(D(), p + kHalf * kLanes);
 }
 #if HEED_WITH_HIGHWAY && HWY_TARGET != HWY_SCALAR
-// Even elements, odd elements: one shift and one mask where keeping the order costs two shuffles
-// and two shifts, on ports that the products need.
-HWY_INLINE Pair LoadPair(const bf16* p) {
+// Even elements, odd elements: a shift or a mask where keeping the order costs a shuffle and a
+// shift, on ports that the products need.
+template <std::size_t kHalf>
+HWY_INLINE V LoadHalf(const bf16* p) {
   const hn::RebindToUnsigned<D> du;
   const auto both = hn::LoadU(du, reinterpret_cast<const std::uint32_t*>(p));
-  return {hn::BitCast(D(), hn::ShiftLeft<16>(both)),
-          hn::BitCast(D(), hn::And(both, hn::Set(du, 0xffff0000u)))};
+  if constexpr (kHalf == 0) return hn::BitCast(D(), hn::ShiftLeft<16>(both));
+  return hn::BitCast(D(), hn::And(both, hn::Set(du, 0xffff0000u)));
 }
 #endif
 
-// Where LoadPair puts element c of a row of `dim`.
+// Where LoadHalf puts element c of a row of `dim`.
 template <class T>
 HWY_INLINE std::size_t InPairOrder(std::size_t c, std::size_t dim) {
   if (!std::is_same_v<T, bf16> || c >= dim / kPair * kPair) return c;
@@ -115,11 +119,6 @@ HWY_INLINE Four SumOf4(V a, V b, V c, V e) {
 HWY_INLINE void StoreFour(Four v, float* p) {
   hn::StoreU(v, hn::FixedTag<float, 4>(), p);
 }
-HWY_INLINE void StoreTwoAndTwo(Four v, float* first, float* second) {
-  const hn::FixedTag<float, 2> two;
-  hn::StoreU(hn::LowerHalf(two, v), two, first);
-  hn::StoreU(hn::UpperHalf(two, v), two, second);
-}
 #else
 struct Four {
   float x[4];
@@ -130,26 +129,15 @@ HWY_INLINE Four SumOf4(V a, V b, V c, V e) {
 HWY_INLINE void StoreFour(Four v, float* p) {
   for (std::size_t n = 0; n < 4; ++n) p[n] = v.x[n];
 }
-HWY_INLINE void StoreTwoAndTwo(Four v, float* first, float* second) {
-  for (std::size_t n = 0; n < 2; ++n) {
-    first[n] = v.x[n];
-    second[n] = v.x[2 + n];
-  }
-}
 #endif
 
-// s[r * stride + x] <- the sum over the lanes of acc[r][x]
+// s[r * stride + x] <- the sum over the lanes of acc[r][x]. With 3 keys a fourth is overwritten.
 template <std::size_t kRows, std::size_t kKeys>
 HWY_INLINE void StoreSums(const V (&acc)[kRows][kKeys], float* s, std::size_t stride) {
-  if constexpr (kKeys == 4) {
+  if constexpr (kKeys > 1) {
     HEED_UNROLL
     for (std::size_t r = 0; r < kRows; ++r)
-      StoreFour(SumOf4(acc[r][0], acc[r][1], acc[r][2], acc[r][3]), s + r * stride);
-  } else if constexpr (kKeys == 2) {
-    HEED_UNROLL
-    for (std::size_t r = 0; r < kRows; r += 2)
-      StoreTwoAndTwo(SumOf4(acc[r][0], acc[r][1], acc[r + 1][0], acc[r + 1][1]), s + r * stride,
-                     s + (r + 1) * stride);
+      StoreFour(SumOf4(acc[r][0], acc[r][1], acc[r][2], acc[r][kKeys - 1]), s + r * stride);
   } else {
     float sums[4];
     StoreFour(SumOf4(acc[0][0], acc[1 % kRows][0], acc[2 % kRows][0], acc[3 % kRows][0]), sums);
@@ -179,85 +167,95 @@ HWY_INLINE void AddProducts(const float* q, std::size_t q_stride, const V (&k)[k
   }
 }
 
+// Calls f(half, c) for both halves of every whole pair of a row; returns where the rest begins.
+// Where several keys are taken at a time, eight pairs follow each other without a branch (or four,
+// in shorter rows): of rows of 128 floats this makes 97 % of the bandwidth out of 83 %.
+template <std::size_t kKeys, class F>
+HWY_INLINE std::size_t ForPairs(std::size_t dim, F&& f) {
+  std::size_t c = 0;
+  const auto pair = [&](std::size_t at) HEED_INLINED {
+    f(std::integral_constant<std::size_t, 0>(), at);
+    f(std::integral_constant<std::size_t, 1>(), at);
+  };
+  if constexpr (kKeys > 1) {
+    for (; c + 8 * kPair <= dim; c += 8 * kPair) {
+      HEED_UNROLL
+      for (std::size_t n = 0; n < 8; ++n) pair(c + n * kPair);
+    }
+    for (; c + 4 * kPair <= dim; c += 4 * kPair) {
+      HEED_UNROLL
+      for (std::size_t n = 0; n < 4; ++n) pair(c + n * kPair);
+    }
+  }
+  for (; c + kPair <= dim; c += kPair) pair(c);
+  return c;
+}
+
+// The rows of kKeys keys or values.
+template <class T, std::size_t kKeys>
+struct KeyRows {
+  const T* row[kKeys];
+  HWY_INLINE explicit KeyRows(Rows rows) {
+    HEED_UNROLL
+    for (std::size_t x = 0; x < kKeys; ++x) row[x] = rows.row<T>(x);
+  }
+  template <std::size_t kHalf>
+  HWY_INLINE void Load(std::size_t c, V (&to)[kKeys]) const {
+    HEED_UNROLL
+    for (std::size_t x = 0; x < kKeys; ++x) {
+      to[x] = LoadHalf<kHalf>(row[x] + c);
+      InRegister(to[x]);
+    }
+  }
+  // `count` columns, at most a vector of them.
+  HWY_INLINE void LoadRest(std::size_t c, std::size_t count, V (&to)[kKeys]) const {
+    for (std::size_t x = 0; x < kKeys; ++x)
+      to[x] = count == kLanes ? LoadAs(D(), row[x] + c) : LoadSome(D(), row[x] + c, count);
+  }
+};
+
 // s[r * stride + x] <- q_r . k_x for kRows rows of q [q_stride apart, padded with 0] and kKeys
 // keys.
 template <class T, std::size_t kRows, std::size_t kKeys>
 HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, std::size_t q_stride, Rows k,
-                          std::size_t dim, float* HWY_RESTRICT s, std::size_t stride,
-                          Prefetcher& ahead) {
+                          std::size_t dim, float* HWY_RESTRICT s, std::size_t stride) {
   V acc[kRows][kKeys];
   HEED_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     HEED_UNROLL
     for (std::size_t x = 0; x < kKeys; ++x) acc[r][x] = hn::Zero(D());
   }
-  ahead.Next(kKeys);
-  const T* row[kKeys];
-  HEED_UNROLL
-  for (std::size_t x = 0; x < kKeys; ++x) row[x] = k.row<T>(x);
-  const auto add_pair = [&](std::size_t c) HWY_ATTR {
-    V a[kKeys], b[kKeys];
-    HEED_UNROLL
-    for (std::size_t x = 0; x < kKeys; ++x) {
-      const Pair pair = LoadPair(row[x] + c);
-      a[x] = pair.a;
-      b[x] = pair.b;
-    }
-    AddProducts(q + c, q_stride, a, acc);
-    AddProducts(q + c + kLanes, q_stride, b, acc);
-  };
-  // Eight pairs without a branch: of rows of 128 floats 97 % of the bandwidth instead of 83 %.
-  std::size_t c = 0;
-  const auto add_pairs = [&](auto count) HWY_ATTR {
-    constexpr std::size_t kCount = decltype(count)::value;
-    for (; c + kCount * kPair <= dim; c += kCount * kPair) {
-      if constexpr (kCount == 1) {
-        add_pair(c);
-      } else {
-        HEED_UNROLL
-        for (std::size_t n = 0; n < kCount; ++n) add_pair(c + n * kPair);
-      }
-    }
-  };
-  add_pairs(std::integral_constant<std::size_t, 8>());
-  add_pairs(std::integral_constant<std::size_t, 4>());
-  add_pairs(std::integral_constant<std::size_t, 1>());
-  V last[kKeys];
-  if (c + kLanes <= dim) {
-    HEED_UNROLL
-    for (std::size_t x = 0; x < kKeys; ++x) last[x] = LoadAs(D(), row[x] + c);
-    AddProducts(q + c, q_stride, last, acc);
-    c += kLanes;
-  }
-  if (c < dim) {
-    for (std::size_t x = 0; x < kKeys; ++x) last[x] = LoadSome(D(), row[x] + c, dim - c);
-    AddProducts(q + c, q_stride, last, acc);
+  const KeyRows<T, kKeys> keys(k);
+  V kx[kKeys];
+  std::size_t c = ForPairs<kKeys>(dim, [&](auto half, std::size_t at) HEED_INLINED {
+    keys.template Load<half>(at, kx);
+    AddProducts(q + at + half * kLanes, q_stride, kx, acc);
+  });
+  for (; c < dim; c += kLanes) {
+    keys.LoadRest(c, std::min(kLanes, dim - c), kx);
+    AddProducts(q + c, q_stride, kx, acc);
   }
   StoreSums(acc, s, stride);
 }
 
-// The scores of `keys` keys. Every key is summed in the same order, whatever its neighbours.
+// Keys that kRows rows take at a time.
+template <std::size_t kRows>
+inline constexpr std::size_t kKeysAtOnce = kRows == 4 ? 3 : 4;
+
+// The scores of `keys` keys, while rows `ahead` bytes behind them are asked for (0: none). Every
+// key is summed in the same order, whatever its neighbours; s has room for one more.
 // Not inlined, nor MixBlock: the caller's variables would push theirs out of the registers.
 template <class T, std::size_t kRows>
 HWY_NOINLINE void ScoreBlock(const float* q, std::size_t q_stride, Rows k, std::size_t keys,
-                             std::size_t dim, float* s, std::size_t stride, Prefetcher& ahead) {
-  constexpr std::size_t kKeys = kRows == 4 ? 2 : 4;
+                             std::size_t dim, float* s, std::size_t stride, std::ptrdiff_t ahead) {
+  constexpr std::size_t kKeys = kKeysAtOnce<kRows>;
   std::size_t j = 0;
-  for (; j + kKeys <= keys; j += kKeys)
-    ScoreKeys<T, kRows, kKeys>(q, q_stride, k.from(j), dim, s + j, stride, ahead);
-  for (; j < keys; ++j) ScoreKeys<T, kRows, 1>(q, q_stride, k.from(j), dim, s + j, stride, ahead);
-}
-
-// acc[r][x] += p_rj * v_j[x]
-template <std::size_t kRows, std::size_t kVectors>
-HWY_INLINE void AddValues(const float* p, std::size_t stride, const V (&v)[kVectors],
-                          V (&acc)[kRows][kVectors]) {
-  HEED_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
-    const V pr = hn::Set(D(), p[r * stride]);
-    HEED_UNROLL
-    for (std::size_t x = 0; x < kVectors; ++x) acc[r][x] = hn::MulAdd(pr, v[x], acc[r][x]);
+  for (; j + kKeys <= keys; j += kKeys) {
+    PrefetchAhead(k.from(j), ahead, kKeys, dim * sizeof(T));
+    ScoreKeys<T, kRows, kKeys>(q, q_stride, k.from(j), dim, s + j, stride);
   }
+  PrefetchAhead(k.from(j), ahead, keys - j, dim * sizeof(T));
+  for (; j < keys; ++j) ScoreKeys<T, kRows, 1>(q, q_stride, k.from(j), dim, s + j, stride);
 }
 
 // What is mixed: o_r += sum_j p_rj v_j. o is padded to whole pairs.
@@ -268,66 +266,69 @@ struct Mix {
   std::size_t keys = 0, dim = 0;
   float* o = nullptr;
   std::size_t o_stride = 0;
+
+  HWY_INLINE Mix FromRow(std::size_t r) const {
+    Mix mix = *this;
+    mix.p += r * p_stride;
+    mix.o += r * o_stride;
+    return mix;
+  }
 };
 
-// Columns [c, c + kVectors * kLanes), one key after the other: cutting the keys into blocks changes
-// no bit. load(row, x) loads these columns of a value.
-template <class T, std::size_t kRows, std::size_t kVectors, class Load>
-HWY_INLINE void MixColumns(const Mix& mix, std::size_t c, Load&& load) {
+// kKeys values from number j on, one after the other: cutting the keys into blocks changes no bit.
+template <class T, std::size_t kRows, std::size_t kKeys>
+HWY_INLINE void MixKeys(const Mix& mix, std::size_t j) {
   const D d;
-  V acc[kRows][kVectors];
+  V p[kRows][kKeys];
   HEED_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     HEED_UNROLL
-    for (std::size_t x = 0; x < kVectors; ++x)
-      acc[r][x] = hn::LoadU(d, mix.o + r * mix.o_stride + c + x * kLanes);
+    for (std::size_t x = 0; x < kKeys; ++x) {
+      p[r][x] = hn::Set(d, mix.p[r * mix.p_stride + j + x]);
+      InRegister(p[r][x]);
+    }
   }
-  const std::byte* row = mix.v.data + c * sizeof(T);
-  const float* p = mix.p;
-  for (std::size_t j = 0; j < mix.keys; ++j, ++p, row += mix.v.step) {
-    V v[kVectors];
-    load(reinterpret_cast<const T*>(row), v);
-    AddValues(p, mix.p_stride, v, acc);
-  }
-  HEED_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
+  const KeyRows<T, kKeys> values(mix.v.from(j));
+  float* HWY_RESTRICT o = mix.o;
+  const std::size_t o_stride = mix.o_stride;
+  V v[kKeys];
+  const auto add = [&](std::size_t c) HEED_INLINED {
     HEED_UNROLL
-    for (std::size_t x = 0; x < kVectors; ++x)
-      hn::StoreU(acc[r][x], d, mix.o + r * mix.o_stride + c + x * kLanes);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      V sum = hn::LoadU(d, o + r * o_stride + c);
+      HEED_UNROLL
+      for (std::size_t x = 0; x < kKeys; ++x) sum = hn::MulAdd(p[r][x], v[x], sum);
+      hn::StoreU(sum, d, o + r * o_stride + c);
+    }
+  };
+  std::size_t c = ForPairs<kKeys>(mix.dim, [&](auto half, std::size_t at) HEED_INLINED {
+    values.template Load<half>(at, v);
+    add(at + half * kLanes);
+  });
+  for (; c < mix.dim; c += kLanes) {
+    values.LoadRest(c, std::min(kLanes, mix.dim - c), v);
+    add(c);
   }
 }
 
+// Adds a block of values to kRows rows. Four rows take four values in two passes, each asking for
+// half of the rows ahead; bytes, which cost more to convert, they take three at a time in one.
 template <class T, std::size_t kRows>
-HWY_NOINLINE void MixBlock(const Mix& mix, Prefetcher& ahead) {
-  constexpr std::size_t kPairs = 4 / kRows;
-  const auto load_pairs = [](const T* row, auto& x) HWY_ATTR {
-    constexpr std::size_t kVectors = sizeof(x) / sizeof(x[0]);
+HWY_NOINLINE void MixBlock(const Mix& mix, std::ptrdiff_t ahead) {
+  constexpr std::size_t kPass =
+      std::is_same_v<T, std::int8_t> ? kRows : std::min<std::size_t>(kRows, 2);
+  constexpr std::size_t kKeys = kKeysAtOnce<kPass>, kPrefetched = kKeys * kPass / kRows;
+  const std::size_t bytes = mix.dim * sizeof(T);
+  std::size_t j = 0;
+  for (; j + kKeys <= mix.keys; j += kKeys) {
     HEED_UNROLL
-    for (std::size_t n = 0; n < kVectors; n += 2) {
-      const Pair pair = LoadPair(row + n * kLanes);
-      x[n] = pair.a;
-      x[n + 1] = pair.b;
+    for (std::size_t r = 0; r < kRows; r += kPass) {
+      PrefetchAhead(mix.v.from(j + r / kPass * kPrefetched), ahead, kPrefetched, bytes);
+      MixKeys<T, kPass, kKeys>(mix.FromRow(r), j);
     }
-  };
-  const std::size_t strips = std::max<std::size_t>(1, mix.dim / (kPairs * kPair));
-  const std::size_t rows_ahead = (mix.keys + strips - 1) / strips;  // with every strip
-  std::size_t c = 0;
-  for (; c + kPairs * kPair <= mix.dim; c += kPairs * kPair) {
-    ahead.Next(rows_ahead);
-    MixColumns<T, kRows, 2 * kPairs>(mix, c, load_pairs);
   }
-  ahead.Next(mix.keys);  // whatever is left
-  if constexpr (kPairs > 1)
-    for (; c + kPair <= mix.dim; c += kPair) MixColumns<T, kRows, 2>(mix, c, load_pairs);
-  if (c + kLanes <= mix.dim) {
-    MixColumns<T, kRows, 1>(mix, c,
-                            [](const T* row, V(&x)[1]) HWY_ATTR { x[0] = LoadAs(D(), row); });
-    c += kLanes;
-  }
-  const std::size_t left = mix.dim - c;
-  if (left != 0)
-    MixColumns<T, kRows, 1>(
-        mix, c, [left](const T* row, V(&x)[1]) HWY_ATTR { x[0] = LoadSome(D(), row, left); });
+  PrefetchAhead(mix.v.from(j), ahead, mix.keys - j, bytes);
+  for (; j < mix.keys; ++j) MixKeys<T, kRows, 1>(mix, j);
 }
 
 }  // namespace HWY_NAMESPACE

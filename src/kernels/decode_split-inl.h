@@ -38,7 +38,7 @@ class Split {
 
   // The state of all rows over the keys of the split.
   void Run() {
-    PackQueries();
+    if (!task_.packed) PackQueries();
     std::fill_n(task_.state.o, shape_.rows * shape_.o_stride, 0.0f);
     std::fill_n(task_.state.m, shape_.rows, -kInf);
     std::fill_n(task_.state.l, shape_.rows, 0.0f);
@@ -48,7 +48,7 @@ class Split {
 
   // Ends the rows, whose state is that of all keys now.
   void Finish() {
-    if (rules_.mod) PackQueries();
+    if (rules_.mod && !task_.packed) PackQueries();
     float* o = Space(shape_.scratch);
     for (std::size_t r = 0; r < rows_; ++r) {
       const float* q = Space(shape_.q) + r * shape_.q_stride;
@@ -106,38 +106,51 @@ class Split {
     if (r < rows_) f(std::integral_constant<std::size_t, 1>(), r);
   }
 
-  // At most a block of rows from row j on that lie equally far apart.
+  // Rows from row j on that lie equally far apart, and so do the rows to ask for meanwhile, which
+  // lie `ahead` bytes behind them (0: none).
   struct Piece {
     Rows rows;
     std::size_t count = 0;
+    std::ptrdiff_t ahead = 0;
   };
   Piece PieceAt(const kernels::RowSource& source, std::size_t dim, std::size_t j,
                 std::size_t end) const {
-    if (j >= end) return {};
-    const std::size_t count = source.run(j, std::min(BlockRows(dim * sizeof(T)), end - j));
-    return {{reinterpret_cast<const std::byte*>(source.row<T>(j)), source.row_bytes}, count};
+    const std::size_t distance = RowsAhead(source, dim);
+    Piece piece{{Address(source, j), source.row_bytes}, source.run(j, MostRows(dim, end - j))};
+    if (source.pages == nullptr) {
+      piece.ahead = static_cast<std::ptrdiff_t>(distance) * source.row_bytes;
+    } else if (j + distance < task_.keys.end) {
+      piece.count = source.run(j + distance, piece.count);
+      piece.ahead = Address(source, j + distance) - piece.rows.data;
+    }
+    return piece;
   }
 
-  Piece KeysAt(std::size_t j, std::size_t end) const {
-    return PieceAt(keys_, problem_.key_dim, j, end);
-  }
-  Piece ValuesAt(std::size_t j, std::size_t end) const {
-    return PieceAt(values_, problem_.value_dim, j, end);
+  const std::byte* Address(const kernels::RowSource& source, std::size_t j) const {
+    return reinterpret_cast<const std::byte*>(source.row<T>(j));
   }
 
-  // Calls f(piece, j, ahead) for the rows [keys.begin, keys.end) of a source, in pieces; `ahead`
-  // fetches the piece that follows, which at the end is `then`.
+  // Several strips of query rows take a block after each other, out of the first-level cache.
+  std::size_t MostRows(std::size_t dim, std::size_t left) const {
+    constexpr std::size_t kBlockBytes = 8192, kLeast = 12;
+    if (rows_ <= 4) return left;
+    return std::min(left, std::max(kLeast, kBlockBytes / (dim * sizeof(T)) / kLeast * kLeast));
+  }
+
+  // In whole pages where those are short, so that pieces are whole pages too.
+  static std::size_t RowsAhead(const kernels::RowSource& source, std::size_t dim) {
+    const std::size_t rows = std::max<std::size_t>(1, kAheadBytes / (dim * sizeof(T)));
+    if (source.pages == nullptr || source.page_rows > 4 * rows) return rows;
+    return (rows + source.page_rows - 1) / source.page_rows * source.page_rows;
+  }
+
+  // Calls f(piece, j) for the rows [keys.begin, keys.end) of a source, in pieces.
   template <class F>
-  void ForPieces(const kernels::RowSource& source, std::size_t dim, KeyRange keys, Piece then,
-                 F&& f) const {
-    Piece piece = PieceAt(source, dim, keys.begin, keys.end);
+  void ForPieces(const kernels::RowSource& source, std::size_t dim, KeyRange keys, F&& f) const {
     for (std::size_t j = keys.begin; j < keys.end;) {
-      const std::size_t following = j + piece.count;
-      const Piece next = following < keys.end ? PieceAt(source, dim, following, keys.end) : then;
-      Prefetcher ahead(next.rows, dim * sizeof(T), next.count);
-      f(piece, j - keys.begin, ahead);
-      piece = next;
-      j = following;
+      const Piece piece = PieceAt(source, dim, j, keys.end);
+      f(piece, j - keys.begin);
+      j += piece.count;
     }
   }
 
@@ -169,6 +182,7 @@ class Split {
     if (rules_.change_scores()) ChangeScoresOf(keys);
     const std::size_t cols = (keys.size() + kLanes - 1) / kLanes * kLanes;
     for (std::size_t r = 0; r < rows_; ++r) {
+      AskForValues(keys, r);
       float* s = Space(shape_.s) + r * stride_;
       QueryRow(r).HideOutside(keys.begin, cols, s);
       std::fill(s + keys.size(), s + cols, -kInf);
@@ -176,6 +190,16 @@ class Split {
       Rescale(r, SoftmaxStep(s, cols, task_.state.m[r], task_.state.l[r]));
     }
     if constexpr (std::is_same_v<T, std::int8_t>) ScaleColumns(values_, keys);
+  }
+
+  // The softmax of a row takes about as long as kAheadBytes take from memory, and reads none: the
+  // values are asked for, a part with every row.
+  void AskForValues(KeyRange keys, std::size_t part) const {
+    const std::size_t count = RowsAhead(values_, problem_.value_dim);
+    const std::size_t j = keys.begin + part * count;
+    if (j >= keys.end) return;
+    PrefetchRows({Address(values_, j), values_.row_bytes},
+                 values_.run(j, std::min(count, keys.end - j)), problem_.value_dim * sizeof(T));
   }
 
   void Rescale(std::size_t r, float factor) {
@@ -188,15 +212,13 @@ class Split {
   }
 
   void ScoreKeysOf(KeyRange keys) {
-    const Piece then = ValuesAt(keys.begin, keys.end);
-    ForPieces(keys_, problem_.key_dim, keys, then,
-              [&](const Piece& piece, std::size_t j, Prefetcher& ahead) {
-                ForStrips([&](auto rows, std::size_t r) {
-                  ScoreBlock<T, rows>(Space(shape_.q) + r * shape_.q_stride, shape_.q_stride,
-                                      piece.rows, piece.count, problem_.key_dim,
-                                      Space(shape_.s) + r * stride_ + j, stride_, ahead);
-                });
-              });
+    ForPieces(keys_, problem_.key_dim, keys, [&](const Piece& piece, std::size_t j) {
+      ForStrips([&](auto rows, std::size_t r) {
+        ScoreBlock<T, rows>(Space(shape_.q) + r * shape_.q_stride, shape_.q_stride, piece.rows,
+                            piece.count, problem_.key_dim, Space(shape_.s) + r * stride_ + j,
+                            stride_, r == 0 ? piece.ahead : 0);
+      });
+    });
   }
 
   // s[r, j] *= the scale of row j of the source.
@@ -204,7 +226,11 @@ class Split {
     const D d;
     float* scales = Space(shape_.scales);
     std::fill_n(scales, stride_, 0.0f);
-    for (std::size_t j = 0; j < keys.size(); ++j) scales[j] = source.scale(keys.begin + j);
+    for (std::size_t j = 0; j < keys.size();) {
+      const std::size_t count = source.run(keys.begin + j, keys.size() - j);
+      source.copy_scales(keys.begin + j, count, scales + j);
+      j += count;
+    }
     for (std::size_t r = 0; r < rows_; ++r) {
       float* s = Space(shape_.s) + r * stride_;
       for (std::size_t j = 0; j < keys.size(); j += kLanes)
@@ -228,13 +254,11 @@ class Split {
   }
 
   void MixValues(KeyRange keys) {
-    const Piece then = KeysAt(keys.end, task_.keys.end);
-    ForPieces(values_, problem_.value_dim, keys, then,
-              [&](const Piece& piece, std::size_t j, Prefetcher& ahead) {
-                ForStrips([&](auto rows, std::size_t r) {
-                  MixBlock<T, rows>(MixOf(r, piece, j), ahead);
-                });
-              });
+    ForPieces(values_, problem_.value_dim, keys, [&](const Piece& piece, std::size_t j) {
+      ForStrips([&](auto rows, std::size_t r) {
+        MixBlock<T, rows>(MixOf(r, piece, j), r == 0 ? piece.ahead : 0);
+      });
+    });
   }
 
   Mix MixOf(std::size_t r, const Piece& piece, std::size_t j) const {
@@ -273,11 +297,11 @@ class Split {
         hidden[r * tile_keys_ + j - keys.begin] =
             !range.contains(j) || row.Hides(j) || (rules_.mod && s[j - keys.begin] == -kInf);
     });
-    Prefetcher none({}, 0, 0);
     for (std::size_t r = 0; r < rows_; ++r)
       for (std::size_t j = keys.begin; j < keys.end; ++j)
         if (!hidden[r * tile_keys_ + j - keys.begin])
-          MixBlock<T, 1>(MixOf(r, ValuesAt(j, j + 1), j - keys.begin), none);
+          MixBlock<T, 1>(MixOf(r, PieceAt(values_, problem_.value_dim, j, j + 1), j - keys.begin),
+                         0);
   }
 
   const kernels::DecodeTask& task_;

@@ -36,6 +36,7 @@ struct DecodeTask {
   KeyRange keys;      // of this split
   DecodeState state;  // of it
   float* workspace = nullptr;
+  bool packed = false;  // the workspace holds this head's queries already
 };
 
 }  // namespace heed::kernels

@@ -35,6 +35,14 @@ struct RowSource {
   float scale(std::size_t j) const {
     return scales == nullptr ? 1.0f : *address(scales, j, page_scales, scale_stride);
   }
+  // The scales of rows [j, j + count), a run of them.
+  void copy_scales(std::size_t j, std::size_t count, float* to) const {
+    if (scales == nullptr) return static_cast<void>(std::fill_n(to, count, 1.0f));
+    const float* from = address(scales, j, page_scales, scale_stride);
+    if (scale_stride == 1) return static_cast<void>(std::copy_n(from, count, to));
+    for (std::size_t n = 0; n < count; ++n)
+      to[n] = from[static_cast<std::ptrdiff_t>(n) * scale_stride];
+  }
   // How many rows from j on, at most `most`, lie row_bytes (and scale_stride) apart.
   std::size_t run(std::size_t j, std::size_t most) const {
     return pages == nullptr ? most : std::min(most, page_rows - j % page_rows);
