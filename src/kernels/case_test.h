@@ -177,6 +177,20 @@ inline std::ostream& operator<<(std::ostream& to, const Case& c) {
   return to;
 }
 
+// What a run wrote, as bits: NaN equals NaN.
+inline std::vector<unsigned char> bits(const Case& c) {
+  std::vector<unsigned char> all;
+  const auto add = [&](const auto& values) {
+    const auto* begin = reinterpret_cast<const unsigned char*>(values.data());
+    all.insert(all.end(), begin, begin + values.size() * sizeof(values[0]));
+  };
+  add(c.out.f32);
+  add(c.out.half);
+  add(c.out.brain);
+  add(c.lse);
+  return all;
+}
+
 struct Errors {
   double max = 0, mean = 0, signed_mean = 0;
 };

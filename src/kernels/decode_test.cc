@@ -11,6 +11,7 @@
 namespace heed {
 namespace {
 
+using test::bits;
 using test::Case;
 using test::expect_exact;
 using test::for_each_target;
@@ -29,20 +30,6 @@ void run_and_check(Case& c) {
   ASSERT_EQ(plan_of(c).kernel, "decode") << c;
   c.run();
   expect_exact(c);
-}
-
-// What a run wrote, as bits: NaN equals NaN.
-std::vector<unsigned char> bits(const Case& c) {
-  std::vector<unsigned char> all;
-  const auto add = [&](const auto& values) {
-    const auto* begin = reinterpret_cast<const unsigned char*>(values.data());
-    all.insert(all.end(), begin, begin + values.size() * sizeof(values[0]));
-  };
-  add(c.out.f32);
-  add(c.out.half);
-  add(c.out.brain);
-  add(c.lse);
-  return all;
 }
 
 TEST(Decode, EdgesOfBlocksTilesAndSplits) {
@@ -81,6 +68,28 @@ TEST(Decode, EveryPairOfTypes) {
           c.make(random);
           run_and_check(c);
         }
+  });
+}
+
+// Every length of row up to some pairs of vectors, and around the larger powers of two.
+TEST(Decode, EveryHeadDim) {
+  for_each_target([](const std::string&) {
+    Random random(14);
+    const auto check = [&](std::size_t dim) {
+      Case c;
+      c.query_heads = 4 + dim % 3;
+      c.n_k = 23;
+      c.d_k = dim;
+      c.d_v = dim;
+      c.kv_type = kStored[dim % 3];
+      c.gap = dim % 2;
+      c.make(random);
+      run_and_check(c);
+    };
+    for (std::size_t dim = 1; dim <= 72; ++dim) check(dim);
+    for (const std::size_t dim :
+         {95, 96, 97, 127, 128, 129, 160, 191, 255, 256, 257, 384, 511, 512})
+      check(dim);
   });
 }
 

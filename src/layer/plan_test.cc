@@ -2,44 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
+#include "base/allocations_test.h"
 #include "heed/layer.h"
 #include "layer/layer_case_test.h"
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  ++allocations;
-  void* p = nullptr;
-  if (posix_memalign(&p, std::max(alignment, sizeof(void*)), std::max<std::size_t>(size, 1)) != 0)
-    throw std::bad_alloc();
-  return p;
-}
-}  // namespace
-
-void* operator new(std::size_t size) {
-  return counted(size, alignof(std::max_align_t));
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* p) noexcept {
-  std::free(p);
-}
-void operator delete(void* p, std::size_t) noexcept {
-  std::free(p);
-}
-void operator delete(void* p, std::align_val_t) noexcept {
-  std::free(p);
-}
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
-  std::free(p);
-}
 
 namespace heed {
 namespace {
@@ -86,9 +53,9 @@ TEST(LayerPlan, RunsAgainWithoutAllocating) {
   c.out.allocate();
   plan.self_attention(sequence_view(c.y), sequence_view(c.out), c.options);
   c.out.f32.assign(c.out.f32.size(), test::kNaN);
-  const std::size_t before = allocations;
+  const std::size_t before = test::allocations;
   plan.self_attention(sequence_view(c.y), sequence_view(c.out), c.options);
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(test::allocations, before);
   EXPECT_EQ(std::memcmp(c.out.f32.data(), expected.data(), expected.size() * sizeof(float)), 0);
 }
 
