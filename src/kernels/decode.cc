@@ -53,7 +53,7 @@ HWY_EXPORT(DecodeLanes);
 namespace kernels {
 namespace {
 
-// Decode wins up to 8 queries with 1 or 4 heads a group, prefill from 5 on with 8: 4 suits them all.
+// Decode wins up to 8 queries with 1 or 4 heads a group, prefill from 5 on with 8: 4 suits all.
 constexpr std::size_t kMostQueries = 4;
 // A split is worth a task of its own from here on; its merge costs less than 1 % of it.
 constexpr std::size_t kLeastSplitKeys = 512;
