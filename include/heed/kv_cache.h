@@ -10,7 +10,7 @@
 //                  stored once, and cascade_attention() also reads it once
 //
 // Both give the same bits, which for f32, f16 and bf16 are those of attention() on plain tensors.
-// Keys are stored as they come: rotate them (rotary.h) before they are appended.
+// Keys are stored as they come: with RoPE, turn them before, as LayerProjections (layer.h) does.
 //
 // Element types. What is appended may be f32, f16 or bf16 and is converted to the cache's dtype:
 //   f32, f16, bf16   rounded to nearest, as in dtype.h
