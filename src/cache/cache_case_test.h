@@ -1,8 +1,7 @@
 // For the tests of the caches: a random problem of the kernels' tests, its keys and values put into
-// caches, and what comes out as bits.
+// caches.
 #pragma once
 
-#include <cstring>
 #include <vector>
 
 #include "heed/kv_cache.h"
@@ -11,23 +10,6 @@
 namespace heed::test {
 
 using Bits = std::vector<unsigned char>;
-
-template <class T>
-void add_bits(Bits& all, const std::vector<T>& values) {
-  const std::size_t begin = all.size();
-  all.resize(begin + values.size() * sizeof(T));
-  if (!values.empty()) std::memcpy(all.data() + begin, values.data(), values.size() * sizeof(T));
-}
-
-// What a run wrote: NaN equals NaN.
-inline Bits bits(const Case& c) {
-  Bits all;
-  add_bits(all, c.out.f32);
-  add_bits(all, c.out.half);
-  add_bits(all, c.out.brain);
-  add_bits(all, c.lse);
-  return all;
-}
 
 // Tokens [first, first + count) of batch row b, or of all of them.
 inline ConstTensorView tokens_of(ConstTensorView t, std::size_t first, std::size_t count) {
