@@ -11,7 +11,7 @@ export const pageFile = fileURLToPath(new URL("../../dist/index.html", import.me
 export function engineBytes(): Buffer<ArrayBuffer> {
   const element = /<script type="text\/plain" id="engine">([^<]+)</.exec(readFileSync(pageFile, "utf8"));
   if (!element) throw new Error(`${pageFile} carries no engine`);
-  return gunzipSync(Buffer.from(element[1]!, "base64"));
+  return Buffer.from(gunzipSync(Buffer.from(element[1]!, "base64")));
 }
 
 export type Ask = <T = Record<string, unknown>>(request: { do: string } & Record<string, unknown>) => T;
