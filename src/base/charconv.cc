@@ -5,6 +5,7 @@
 #include <cctype>
 #include <clocale>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -128,6 +129,62 @@ std::to_chars_result put(char* first, char* last, std::string_view text) {
   return {std::copy(text.begin(), text.end(), first), std::errc()};
 }
 
+// Printing and parsing through the C library takes microseconds where long double is emulated, as
+// in WebAssembly. The two conversions below do what most numbers need in whole numbers or exact
+// doubles; whatever they do not cover exactly, they leave to the C library.
+
+// magnitude with so many decimals, halves to even. Covers what has no bit below 2^-60, among it
+// everything from 2^-8 up to 2^53.
+std::optional<std::string> fixed_in_integers(double magnitude, int decimals) {
+  constexpr int kFractionBits = 60;  // ten times a fraction still fits in 64 bits
+  constexpr std::uint64_t kOne = std::uint64_t{1} << kFractionBits;
+  if (!(magnitude < 0x1p53) || decimals < 0 || decimals > kMostDigits) return std::nullopt;
+  const double scaled = std::ldexp(magnitude - std::trunc(magnitude), kFractionBits);
+  if (scaled != std::trunc(scaled)) return std::nullopt;
+  auto whole = static_cast<std::uint64_t>(magnitude);
+  auto rest = static_cast<std::uint64_t>(scaled);
+  std::uint64_t digits = 0, power = 1;  // the decimals as a number, and 10^decimals
+  for (int k = 0; k < decimals; ++k) {
+    rest *= 10;
+    digits = 10 * digits + rest / kOne;
+    rest %= kOne;
+    power *= 10;
+  }
+  const bool odd = (decimals > 0 ? digits : whole) % 2 == 1;
+  if (rest > kOne / 2 || (rest == kOne / 2 && odd)) ++digits;
+  whole += digits / power;
+  digits %= power;
+  std::string text = std::to_string(whole);
+  if (decimals == 0) return text;
+  const std::string fraction = std::to_string(digits);
+  return text + '.' + std::string(static_cast<std::size_t>(decimals) - fraction.size(), '0') +
+         fraction;
+}
+
+// Digits with at most one point and no exponent: a whole number below 2^53 divided by a power of
+// ten that a double holds, so that the one rounding is that of the division.
+std::optional<double> parse_exactly(std::string_view text) {
+  constexpr int kMostDecimals = 22;  // 10^22 is the last power of ten that is a double
+  if (text.find_first_of("0123456789") == text.npos) return std::nullopt;
+  double power = 1;
+  std::uint64_t whole = 0;
+  int decimals = -1;
+  for (const char c : text) {
+    if (c == '.' && decimals < 0) {
+      decimals = 0;
+    } else if (std::isdigit(static_cast<unsigned char>(c)) &&
+               whole < (std::uint64_t{1} << 53) / 16) {
+      whole = 10 * whole + static_cast<std::uint64_t>(c - '0');
+      if (decimals < 0) continue;
+      if (++decimals > kMostDecimals) return std::nullopt;
+      power *= 10;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return static_cast<double>(whole) / power;
+}
+
 std::string not_finite(double value) {
   return std::string(std::signbit(value) ? "-" : "") + (std::isnan(value) ? "nan" : "inf");
 }
@@ -152,6 +209,9 @@ std::to_chars_result to_chars(char* first, char* last, double value) {
 std::to_chars_result to_chars(char* first, char* last, double value, std::chars_format format,
                               int precision) {
   if (!std::isfinite(value)) return put(first, last, not_finite(value));
+  if (format == std::chars_format::fixed)
+    if (const auto text = fixed_in_integers(std::abs(value), precision))
+      return put(first, last, (std::signbit(value) ? "-" : "") + *text);
   const char* pattern = format == std::chars_format::fixed        ? "%.*f"
                         : format == std::chars_format::scientific ? "%.*e"
                                                                   : "%.*g";
@@ -168,6 +228,11 @@ std::from_chars_result from_chars(const char* first, const char* last, double& v
   const bool word = magnitude.starts_with("inf") || magnitude.starts_with("INF") ||
                     magnitude.starts_with("nan") || magnitude.starts_with("NAN");
   if (!number && !word) return {first, std::errc::invalid_argument};
+  if (number)
+    if (const auto exact = parse_exactly(magnitude)) {
+      value = magnitude.size() < text.size() ? -*exact : *exact;
+      return {last, std::errc()};
+    }
   std::string copy(text.substr(0, number ? text.find_first_not_of("0123456789.eE+-") : text.npos));
   std::replace(copy.begin(), copy.end(), '.', decimal_point());
   char* end = nullptr;

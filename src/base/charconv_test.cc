@@ -85,10 +85,10 @@ TEST(Charconv, TooLittleRoomIsAnError) {
 }
 
 TEST(Charconv, ReadsWhatTheStandardReads) {
-  std::vector<std::string> texts = {"",      "-",      "+1",     " 1",   "0x10", "1e5",
-                                    "1e+5",  "1e",     "1.5.2",  ".5",   "5.",   "-.5e-3",
-                                    "1e400", "-1e400", "1e-400", "0e99", "inf",  "-inf",
-                                    "nan",   "12abc",  "e5",     "--1",  "1-2"};
+  std::vector<std::string> texts = {"",       "-",     "+1",  " 1",   "0x10",   "1e5",   "1e+5",
+                                    "1e",     "1.5.2", ".5",  "5.",   "-.5e-3", "1e400", "-1e400",
+                                    "1e-400", "0e99",  "inf", "-inf", "nan",    "12abc", "e5",
+                                    "--1",    "1-2",   ".",   "-.",   "-0",     "0.1",   "-0.0"};
   for (const double value : doubles()) texts.push_back(standard(value));
   for (const std::string& text : texts) {
     double mine = -7, theirs = -7;

@@ -103,7 +103,7 @@ std::string format(double value, const NumberFormat& format) {
                      format.ascii);
   }
   const std::string text = chars(magnitude, std::chars_format::fixed, format.decimals);
-  if (magnitude != 0 && parse(text) == 0) {  // not a rounded 0
+  if (magnitude != 0 && text.find_first_of("123456789") == text.npos) {  // not a rounded 0
     std::string least = chars(0.0, std::chars_format::fixed, format.decimals);
     least.back() = '1';
     return (negative ? ">" : "<") + with_sign(negative, least, format.ascii);

@@ -43,7 +43,7 @@ Json solve_problem(Session& session, const Request& request) {
   explain::NumberStyle style;
   style.digits = request.value("digits", style.digits);
   Solved solved = solve(explain::parse_problem(request.at("problem").get<std::string>()), style);
-  Json json = solved_json(solved);
+  Json json = solved_json(solved, request.value("echo", true));
   session.slots.insert_or_assign(request.value("slot", std::string("main")), std::move(solved));
   return json;
 }

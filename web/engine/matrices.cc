@@ -26,10 +26,18 @@ bool is_hidden(const Trace& trace, const Node& node, std::size_t i, std::size_t 
   return !hidden_by(trace, node.batch, i, j).empty();
 }
 
-// Where a value lies on its colour scale; null for NaN.
+// Where a value lies on its colour scale, -1..1 in thousandths, which is finer than any screen;
+// null for NaN. Written by hand because there are thousands of them in an answer.
 Json shade(double value, double bound) {
-  if (std::isinf(value)) return value > 0 ? 1.0 : -1.0;
-  return bound > 0 ? value / bound : value;
+  if (std::isnan(value)) return Json();
+  const double relative = std::clamp(bound > 0 ? value / bound : value, -1.0, 1.0);
+  const int thousandths = static_cast<int>(std::lround(std::abs(relative) * 1000));
+  std::string text = relative < 0 && thousandths > 0 ? "-" : "";
+  if (thousandths == 1000) return Json::raw(text + "1");
+  text += "0.";
+  for (int unit = 100; unit > 0; unit /= 10)
+    text += static_cast<char>('0' + thousandths / unit % 10);
+  return Json::raw(std::move(text));
 }
 
 std::string_view axis_name(Axis axis) {
@@ -243,7 +251,7 @@ Json difference_json(const Solved& a, const Node& node_a, const Solved& b, const
       .add("bound", explain::format(bound_of(difference), a.style));
 }
 
-Json solved_json(const Solved& solved) {
+Json solved_json(const Solved& solved, bool echo) {
   const Trace& trace = solved.trace;
   const explain::Sizes& sizes = trace.sizes;
   return Object()
@@ -257,7 +265,7 @@ Json solved_json(const Solved& solved) {
       .add("matrices", array_of(trace.nodes, [&](const Node& n) { return matrix_json(solved, n); }))
       .add("inputs", describe(trace.problem.inputs))
       .add("weights", describe(trace.problem.weights))
-      .add("problem", is_editable(trace) ? Json::raw(to_json(trace.problem)) : Json());
+      .add("problem", echo && is_editable(trace) ? Json::raw(to_json(trace.problem)) : Json());
 }
 
 }  // namespace heed::web

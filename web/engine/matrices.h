@@ -14,8 +14,9 @@ inline constexpr std::size_t kMostSent = 1024;
 
 Solved solve(explain::Problem problem, const explain::NumberStyle& style);
 
-// Sizes, steps, every matrix, and the problem itself where it is small enough to be edited.
-Json solved_json(const Solved& solved);
+// Sizes, steps, every matrix; with `echo` also the problem itself, where it is small enough to be
+// edited, as a page that has only its text needs it.
+Json solved_json(const Solved& solved, bool echo);
 
 // A rectangle of a node, cut to what there is.
 Json window_json(const Solved& solved, const explain::Node& node, std::size_t row, std::size_t col,

@@ -19,9 +19,11 @@ async function start() {
   mount(App, { target });
   await page.engine.load(document.getElementById("engine")?.textContent ?? "");
   if (await page.restore(location.hash)) return;
-  const broken = page.error;
-  const opened = await page.edit(embedded() || FIRST.text, { keep: true });
-  if (!opened && embedded()) await page.edit(FIRST.text, { keep: true });
+  let broken = page.error;
+  if (!(await page.begin(embedded() || FIRST.text))) {
+    broken = page.error;
+    await page.begin(FIRST.text);
+  }
   if (broken) page.fail(broken);
 }
 

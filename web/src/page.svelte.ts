@@ -81,19 +81,25 @@ class Page {
 
   // ------------------------------------------------------------------------------- the problem
 
-  private async solve(slot: "main" | "other", source: Source): Promise<Solved> {
+  // `echo`: ask for the problem as an object to edit, in the one form that the editors know.
+  private async solve(slot: "main" | "other", source: Source, echo = true): Promise<Solved> {
     const problem = typeof source === "string" ? source : JSON.stringify(source);
-    return this.engine.call<Solved>({ do: "solve", slot, problem, digits: this.settings.digits });
+    return this.engine.call<Solved>({ do: "solve", slot, problem, echo, digits: this.settings.digits });
   }
 
-  // Computes the problem and, if that works, makes it a step of the history. What is on screen
-  // stays, marked as out of date, until it does.
-  async edit(source: Source, { keep = false } = {}): Promise<boolean> {
+  // Computes a problem that the editors changed and, if that works, makes it a step of the history.
+  async edit(source: ProblemFile): Promise<boolean> {
+    return this.show(source, { echo: false });
+  }
+
+  // What is on screen stays, marked as out of date, until there is a new result.
+  private async show(source: Source, { keep = false, echo = true } = {}): Promise<boolean> {
     const edit = ++this.edits;
     if (typeof source !== "string") this.source = source;
     try {
-      const solved = await this.solve("main", source);
+      const solved = await this.solve("main", source, echo);
       if (edit !== this.edits) return false; // a newer edit is on its way
+      if (!echo && typeof source !== "string") solved.problem = source;
       this.solved = solved;
       this.source = solved.problem ?? source;
       this.error = null;
@@ -107,6 +113,11 @@ class Page {
     }
   }
 
+  // What the page begins with; there is nothing to go back to.
+  async begin(source: Source): Promise<boolean> {
+    return this.show(source, { keep: true });
+  }
+
   // A new problem altogether: begins at the scores, with nothing written or pinned.
   async open(source: Source): Promise<boolean> {
     this.long = null;
@@ -115,7 +126,7 @@ class Page {
     this.step = "S";
     this.entry = null;
     this.batch = this.head = 0;
-    const opened = await this.edit(source);
+    const opened = await this.show(source);
     if (opened) {
       this.chosenView = null;
       this.written = {};
@@ -135,7 +146,7 @@ class Page {
   // The same problem with other settings.
   async recompute() {
     if (this.otherSource) this.other = await this.solve("other", this.otherSource);
-    await this.edit(this.source, { keep: true });
+    await this.show(this.source, { keep: true });
   }
 
   // Makes step, head and entry exist in the problem at hand.
@@ -276,7 +287,7 @@ class Page {
       Object.assign(this, rest);
       this.chosenView = view;
       if (other !== null) await this.compareWith(other);
-      return await this.edit(problem, { keep: true });
+      return await this.show(problem, { keep: true });
     } catch (error) {
       this.fail(error);
       return false;

@@ -61,8 +61,10 @@ export class Client {
     if (!waiting) return;
     if ("progress" in response) return waiting.progress?.(response.progress);
     this.waiting.delete(response.id);
-    if ("error" in response) waiting.reject(new Error(response.error));
-    else waiting.resolve(response.answer);
+    if ("answer" in response) return waiting.resolve(response.answer);
+    const answer = "json" in response ? (JSON.parse(response.json) as { error?: string }) : response;
+    if (typeof answer.error === "string") waiting.reject(new Error(answer.error));
+    else waiting.resolve(answer);
   }
 
   private failAll(error: Error): void {

@@ -8,12 +8,13 @@ import { Engine } from "./wasm";
 
 export type Request =
   | { kind: "load"; id: number; wasm: string } // base64 of gzip
-  | { kind: "call"; id: number; request: object }
+  | { kind: "call"; id: number; request: object } // answered by json
   | { kind: "file"; id: number; name: string; bytes: Uint8Array<ArrayBuffer> }
   | { kind: "run"; id: number; request: object } // a long run: slices until done or cancelled
   | { kind: "cancel"; id: number };
 
 export type Response =
+  | { id: number; json: string } // of a call, as the engine wrote it: text crosses threads fastest
   | { id: number; answer: unknown }
   | { id: number; error: string }
   | { id: number; progress: number };
@@ -59,14 +60,12 @@ async function run(id: number, request: object): Promise<unknown> {
   }
 }
 
-async function handle(message: Request): Promise<unknown> {
+async function handle(message: Exclude<Request, { kind: "call" }>): Promise<unknown> {
   switch (message.kind) {
     case "load":
       engine = unpack(fromBase64(message.wasm), "gzip", ENGINE_LIMIT).then(Engine.load);
       await engine;
       return null;
-    case "call":
-      return ask(message.request);
     case "file":
       return file(message.name, message.bytes);
     case "run":
@@ -79,6 +78,7 @@ async function handle(message: Request): Promise<unknown> {
 
 self.onmessage = async ({ data }: MessageEvent<Request>) => {
   try {
+    if (data.kind === "call") return post({ id: data.id, json: (await engine).call(JSON.stringify(data.request)) });
     const answer = await handle(data);
     if (data.kind !== "cancel") post({ id: data.id, answer });
   } catch (error) {
