@@ -99,7 +99,7 @@ HWY_INLINE std::size_t InPairOrder(std::size_t c, std::size_t dim) {
 #if HEED_WITH_HIGHWAY && HWY_TARGET != HWY_SCALAR
 using Four = hn::Vec<hn::FixedTag<float, 4>>;
 template <class DF>
-HWY_INLINE Four SumOfBlocks(DF df, hn::Vec<DF> v) {
+HWY_INLINE Four SumOfBlocks(DF, hn::Vec<DF> v) {
   if constexpr (hn::MaxLanes(DF()) == 4) {
     return v;
   } else {
