@@ -55,8 +55,10 @@ PagedSequences::PagedSequences(const PagedKVCache& cache, std::span<const Sequen
     table_stride = std::max(table_stride, cache.block_table(id).size());
   }
   table.resize(checked_product("attention: block table", {sequences.size(), table_stride}));
-  for (std::size_t n = 0; n < sequences.size(); ++n)
-    std::ranges::copy(cache.block_table(sequences[n]), table.data() + n * table_stride);
+  for (std::size_t n = 0; n < sequences.size(); ++n) {
+    const auto pages = cache.block_table(sequences[n]);
+    std::copy(pages.begin(), pages.end(), table.data() + n * table_stride);
+  }
 }
 
 kernels::KeyValues PagedSequences::rows(const PagedKVCache& cache, std::size_t pages) const {
