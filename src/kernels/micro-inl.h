@@ -45,10 +45,11 @@ HWY_INLINE void StoreRows(const V (&sum)[R][kPanelVectors], float* HWY_RESTRICT 
 }
 
 // s [R][s_stride] = q k^T for `panels` panels of keys. q [R][q_stride], k [panel][dim][kPanel].
-template <std::size_t R>
+// Calls between() once per panel.
+template <std::size_t R, class F>
 HWY_INLINE void ScorePanels(const float* HWY_RESTRICT q, std::size_t q_stride,
                             const float* HWY_RESTRICT k, std::size_t dim, std::size_t panels,
-                            float* HWY_RESTRICT s, std::size_t s_stride) {
+                            float* HWY_RESTRICT s, std::size_t s_stride, F&& between) {
   for (std::size_t p = 0; p < panels; ++p, k += dim * kPanel, s += kPanel) {
     V sum[R][kPanelVectors];
     OuterProduct<R, true>(q, q_stride, k, sum);
@@ -58,6 +59,7 @@ HWY_INLINE void ScorePanels(const float* HWY_RESTRICT q, std::size_t q_stride,
       OuterProduct<R, false>(q + c, q_stride, row, sum);
     }
     StoreRows<R>(sum, s, s_stride);
+    between();
   }
 }
 
@@ -65,7 +67,7 @@ HWY_INLINE void ScorePanels(const float* HWY_RESTRICT q, std::size_t q_stride,
 // first. p [R][p_stride], v [keys][v_stride]; o_stride, a multiple of kPanel, columns.
 template <std::size_t R, bool kFirst>
 HWY_INLINE void AddValues(const float* HWY_RESTRICT p, std::size_t p_stride,
-                          const float* HWY_RESTRICT v, std::ptrdiff_t v_stride, std::size_t keys,
+                          const float* HWY_RESTRICT v, std::size_t v_stride, std::size_t keys,
                           const float* HWY_RESTRICT factor, float* HWY_RESTRICT o,
                           std::size_t o_stride) {
   const D d;

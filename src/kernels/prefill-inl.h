@@ -2,10 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
 
 #include "base/buffer.h"
 #include "kernels/micro-inl.h"
 #include "kernels/pack-inl.h"
+#include "kernels/prefill_ahead-inl.h"
 #include "kernels/prefill_block.h"
 #include "kernels/row-inl.h"
 
@@ -23,9 +27,8 @@ namespace HWY_NAMESPACE {
 // The tile of keys [begin, end) as a block sees it; begin is where a panel starts.
 struct KeyTile {
   std::size_t begin = 0, end = 0;
-  const float* k = nullptr;  // packed from `begin`
-  const float* v = nullptr;  // row of `begin`
-  std::ptrdiff_t v_stride = 0;
+  const float* k = nullptr;   // packed from `begin`
+  const float* v = nullptr;   // [keys][value_stride] from `begin`
   bool complete = false;      // every row of the block sees every key
   bool finite_values = true;  // of the keys that are hidden from some row
 };
@@ -55,26 +58,21 @@ class Block {
 
   template <class T>
   void Run() {
-    ForStrips([&](auto rows, const Strip& strip) {
-      PackQueriesOf(strip, rows);
-      std::fill_n(strip.m, rows, -kInf);
-      strip.l[0] = kUntouched;
-    });
+    Begin();
     const KeyRange first = Visible(block_.first_query);
     const KeyRange last = Visible(block_.first_query + block_.queries - 1);
     const kernels::RowSource keys = run_.kv.k.of(sequence_, n_, block_.kv_head);
     const kernels::RowSource values = run_.kv.v.of(sequence_, n_, block_.kv_head);
-    for (std::size_t tile = first.begin / shape_.tile_keys * shape_.tile_keys; tile < last.end;
-         tile += shape_.tile_keys) {
+    for (std::size_t begin = FirstTile(first); begin < last.end; begin = TileEnd(begin)) {
       KeyTile t;
-      t.begin = std::max(tile, first.begin / kPanel * kPanel);
-      t.end = std::min(tile + shape_.tile_keys, last.end);
-      if (t.begin >= t.end) continue;  // the windows of all rows begin past the last key
+      t.begin = begin;
+      t.end = std::min(TileEnd(begin), last.end);
       PackKeys<T>(keys, t.begin, t.end, problem_.key_dim, Space(shape_.k));
       t.k = Space(shape_.k);
       PlaceValues<T>(values, t);
       t.complete = last.begin <= t.begin && t.end <= first.end;
       t.finite_values = HiddenValuesAreFinite(t, first, last);
+      LookAhead<T>(keys, values, t, last.end);
       ForStrips([&](auto rows, const Strip& strip) { StripTile<rows>(strip, t); });
     }
     ForStrips([&](auto rows, const Strip& strip) { Finish<T>(strip, rows); });
@@ -82,7 +80,71 @@ class Block {
 
  private:
   float* Space(std::size_t offset) const { return block_.workspace + offset; }
-  KeyRange Visible(std::size_t i) const { return problem_.visible_keys(sequence_, i); }
+  KeyRange* Ranges() const { return reinterpret_cast<KeyRange*>(Space(shape_.ranges)); }
+  KeyRange Visible(std::size_t i) const { return Ranges()[i - block_.first_query]; }
+
+  // Tiles end at multiples of tile_keys; the first begins with the panel of the first key.
+  static std::size_t FirstTile(KeyRange range) { return range.begin / kPanel * kPanel; }
+  std::size_t TileEnd(std::size_t begin) const {
+    return (begin / shape_.tile_keys + 1) * shape_.tile_keys;
+  }
+
+  void Begin() {
+    for (std::size_t i = 0; i < block_.queries; ++i)
+      std::construct_at(Ranges() + i, problem_.visible_keys(sequence_, block_.first_query + i));
+    ForStrips([&](auto rows, const Strip& strip) {
+      PackQueriesOf(strip, rows);
+      std::fill_n(strip.m, rows, -kInf);
+      strip.l[0] = kUntouched;
+    });
+  }
+
+  // During this tile: what comes after it. `end` is where the keys of the block end.
+  template <class T>
+  void LookAhead(const kernels::RowSource& keys, const kernels::RowSource& values, const KeyTile& t,
+                 std::size_t end) {
+    ahead_.Clear();
+    if (t.end < end)
+      TileAhead<T>(keys, values, {t.end, std::min(TileEnd(t.end), end)});
+    else if (block_.next != nullptr)
+      BlockAhead<T>(*block_.next);
+    const std::size_t strips = block_.queries * shape_.group / kRows;
+    const std::size_t panels = (t.end - t.begin + kPanel - 1) / kPanel;
+    ahead_.Spread(strips * panels / (t.complete ? 1 : 2));
+  }
+
+  template <class T>
+  void TileAhead(const kernels::RowSource& keys, const kernels::RowSource& values, KeyRange tile) {
+    if (keys.pages != nullptr || tile.begin >= tile.end) return;
+    ahead_.Add(keys.row<T>(tile.begin), tile.size(), problem_.key_dim * sizeof(T), keys.row_bytes);
+    ahead_.Add(values.row<T>(tile.begin), tile.size(), problem_.value_dim * sizeof(T),
+               values.row_bytes);
+  }
+
+  // The first tile of another block, its queries, and where its result goes.
+  template <class T>
+  void BlockAhead(const kernels::PrefillBlock& next) {
+    const Sequence& sequence = problem_.sequences[next.sequence];
+    const std::size_t begin = FirstTile(problem_.visible_keys(sequence, next.first_query));
+    const std::size_t last =
+        problem_.visible_keys(sequence, next.first_query + next.queries - 1).end;
+    TileAhead<T>(run_.kv.k.of(sequence, next.sequence, next.kv_head),
+                 run_.kv.v.of(sequence, next.sequence, next.kv_head),
+                 {begin, std::min(TileEnd(begin), last)});
+    for (std::size_t h = 0; h < shape_.group; ++h) {
+      const Row row(run_, rules_, next.sequence, next.kv_head * shape_.group + h, next.first_query);
+      RowsAhead(row, run_.q, next.queries);
+      RowsAhead(row, run_.out, next.queries);
+    }
+  }
+
+  template <class View>
+  void RowsAhead(const Row& first, const View& view, std::size_t rows) {
+    const std::size_t bytes = size_of(view.dtype);
+    ahead_.Add(first.Address(view), rows, view.dim * bytes,
+               view.token_stride * static_cast<std::ptrdiff_t>(bytes));
+  }
+
   Row QueryRow(const Strip& strip, std::size_t r) const {
     return Row(run_, rules_, n_, strip.head, strip.query + r);
   }
@@ -129,21 +191,21 @@ class Block {
     }
   }
 
-  // Values are read in place where whole vectors of floats lie in whole cache lines.
+  // Values are read in place where their floats lie one after the other, in whole cache lines.
   template <class T>
   void PlaceValues(const kernels::RowSource& values, KeyTile& t) {
     if constexpr (std::is_same_v<T, float>) {
       const float* v = values.row<float>(t.begin);
-      const bool aligned = (reinterpret_cast<std::uintptr_t>(v) | values.row_bytes) % 64 == 0;
-      if (aligned && values.pages == nullptr && shape_.value_stride == problem_.value_dim) {
+      const auto row_bytes = static_cast<std::ptrdiff_t>(shape_.value_stride * sizeof(float));
+      if (values.pages == nullptr && shape_.value_stride == problem_.value_dim &&
+          values.row_bytes == row_bytes && reinterpret_cast<std::uintptr_t>(v) % 64 == 0 &&
+          row_bytes % 64 == 0) {
         t.v = v;
-        t.v_stride = values.row_bytes / static_cast<std::ptrdiff_t>(sizeof(float));
         return;
       }
     }
     PackValues<T>(values, t.begin, t.end, problem_.value_dim, Space(shape_.v), shape_.value_stride);
     t.v = Space(shape_.v);
-    t.v_stride = static_cast<std::ptrdiff_t>(shape_.value_stride);
   }
 
   // Whether p = 0 makes p v = 0 for every key of the tile that is hidden from some row.
@@ -157,7 +219,7 @@ class Block {
     const D d;
     V largest = hn::Zero(d);  // NaN once there is something that is not finite
     for (std::size_t j = begin; j < end; ++j) {
-      const float* row = t.v + static_cast<std::ptrdiff_t>(j - t.begin) * t.v_stride;
+      const float* row = t.v + (j - t.begin) * shape_.value_stride;
       for (std::size_t c = 0; c < shape_.value_stride; c += kLanes) {
         const V v = hn::LoadU(d, row + c);
         largest = hn::Add(largest, hn::Sub(v, v));
@@ -168,49 +230,61 @@ class Block {
 
   template <std::size_t R>
   void StripTile(const Strip& strip, const KeyTile& t) {
-    std::size_t begin = t.begin, end = t.end;
-    if (!t.complete) {
-      begin = std::max(begin, Visible(strip.query).begin);
-      end = std::min(end, Visible(strip.query + R - 1).end);
-      if (begin >= end) return;
-    }
+    const KeyRange first = Visible(strip.query), last = Visible(strip.query + R - 1);
+    const std::size_t begin = std::max(t.begin, first.begin), end = std::min(t.end, last.end);
+    if (begin >= end) return;
     const std::size_t panel = (begin - t.begin) / kPanel;
     const std::size_t panels = (end - t.begin + kPanel - 1) / kPanel - panel;
     const std::size_t key = t.begin + panel * kPanel;
     const std::size_t stride = shape_.score_stride();
     float* s = Space(shape_.s);
 
+    ahead_of_scores_.Clear();
+    for (const ScoreView* view : {&rules_.bias, &rules_.mask})
+      ScoresAhead(*view, strip, R, key, end);
+    ahead_of_scores_.Spread(panels);
     ScorePanels<R>(strip.q, shape_.query_stride, t.k + panel * kPanel * problem_.key_dim,
-                   problem_.key_dim, panels, s, stride);
+                   problem_.key_dim, panels, s, stride, [&] {
+                     ahead_.Step();
+                     ahead_of_scores_.Step();
+                   });
     if (rules_.change_scores())
-      ChangeScores(rules_,
-                   {.s = s,
-                    .stride = stride,
-                    .rows = R,
-                    .cols = end - key,
-                    .sequence = n_,
-                    .head = strip.head,
-                    .query = strip.query,
-                    .key = key,
-                    .position = static_cast<double>(sequence_.offset) +
-                                (static_cast<double>(strip.query) - static_cast<double>(key)),
-                    .scratch = Space(shape_.scratch)});
-    if (!t.complete || end % kPanel != 0)
+      ChangeScores(rules_, {.s = s,
+                            .stride = stride,
+                            .rows = R,
+                            .cols = end - key,
+                            .sequence = n_,
+                            .head = strip.head,
+                            .query = strip.query,
+                            .key = key,
+                            .position = QueryRow(strip, 0).PositionFrom(key),
+                            .scratch = Space(shape_.scratch)});
+    if (last.begin > key || first.end < key + panels * kPanel)
       for (std::size_t r = 0; r < R; ++r)
-        QueryRow(strip, r).HideOutside(key, panels * kPanel, s + r * stride);
-    const bool first = strip.l[0] == kUntouched;
-    if (first)
+        HideOutside(Visible(strip.query + r), key, panels * kPanel, s + r * stride);
+    const bool untouched = strip.l[0] == kUntouched;
+    if (untouched)
       for (std::size_t r = 0; r < R; ++r) hn::Store(hn::Zero(D()), D(), strip.l + r * kLanes);
     if (!t.finite_values) {
-      if (first) std::fill_n(strip.o, R * shape_.value_stride, 0.0f);
+      if (untouched) std::fill_n(strip.o, R * shape_.value_stride, 0.0f);
       return ExactTile(strip, R, t, key, begin, end, s);
     }
     float factor[R];
     Soften<R>(strip, s, panels * kPanel, factor);
-    const float* v = t.v + static_cast<std::ptrdiff_t>(begin - t.begin) * t.v_stride;
-    const auto add = first ? AddValues<R, true> : AddValues<R, false>;
-    add(s + (begin - key), stride, v, t.v_stride, end - begin, factor, strip.o,
+    const float* v = t.v + (begin - t.begin) * shape_.value_stride;
+    const auto add = untouched ? AddValues<R, true> : AddValues<R, false>;
+    add(s + (begin - key), stride, v, shape_.value_stride, end - begin, factor, strip.o,
         shape_.value_stride);
+  }
+
+  // The part of a mask or bias that a strip will read.
+  void ScoresAhead(const ScoreView& view, const Strip& strip, std::size_t rows, std::size_t key,
+                   std::size_t end) {
+    if (!view || view.strides[3] != 1) return;
+    const Tile tile{.sequence = n_, .head = strip.head, .query = strip.query, .key = key};
+    const std::size_t bytes = size_of(view.dtype);
+    ahead_of_scores_.Add(ScoreAddress(view, tile, 0), view.strides[2] == 0 ? 1 : rows,
+                         (end - key) * bytes, view.strides[2] * static_cast<std::ptrdiff_t>(bytes));
   }
 
   // The softmax step of R rows.
@@ -237,7 +311,9 @@ class Block {
       const KeyRange range = row.Range();
       float* hidden = Space(shape_.scratch);  // 1 or 0 for each key
       for (std::size_t j = begin; j < end; ++j)
-        hidden[j - key] = !range.contains(j) || row.Hides(j) || (rules_.mod && s[j - key] == -kInf);
+        hidden[j - key] = !range.contains(j) || row.Hides(j) ||
+                          (rules_.mod && s[j - key] == -kInf &&
+                           !row.MinusInfinityBeforeMod(j, PackedScore(strip, r, t, j)));
       const std::size_t cols = (end - key + kPanel - 1) / kPanel * kPanel;
       float scale;
       Soften<1>({.m = strip.m + r, .l = strip.l + r * kLanes}, s, cols, &scale);
@@ -247,12 +323,22 @@ class Block {
         V acc = hn::Mul(factor, hn::LoadU(d, o));
         for (std::size_t j = begin; j < end; ++j) {
           if (hidden[j - key] != 0.0f) continue;
-          const float* v = t.v + static_cast<std::ptrdiff_t>(j - t.begin) * t.v_stride + c;
+          const float* v = t.v + (j - t.begin) * shape_.value_stride + c;
           acc = hn::MulAdd(hn::Set(d, s[j - key]), hn::LoadU(d, v), acc);
         }
         hn::StoreU(acc, d, o);
       }
     }
+  }
+
+  // q . k of row r and key j of a tile.
+  float PackedScore(const Strip& strip, std::size_t r, const KeyTile& t, std::size_t j) const {
+    const std::size_t n = j - t.begin;
+    const float* k = t.k + n / kPanel * kPanel * problem_.key_dim + n % kPanel;
+    float dot = 0;
+    for (std::size_t c = 0; c < problem_.key_dim; ++c)
+      dot += strip.q[r * shape_.query_stride + c] * k[c * kPanel];
+    return dot;
   }
 
   template <class T>
@@ -282,6 +368,7 @@ class Block {
   const std::size_t n_;
   const Sequence& sequence_;
   const kernels::PrefillBlock& block_;
+  Ahead ahead_, ahead_of_scores_;
 };
 
 template <class T>

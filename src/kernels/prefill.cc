@@ -39,7 +39,7 @@ namespace {
 
 // Rows of one block, over all heads of the group: packing a tile of keys costs about as much as
 // one row of scores against it.
-constexpr std::size_t kBlockRows = 480;
+constexpr std::size_t kBlockRows = 520;
 // Keys of one tile: what 64 channels make of a quarter of a 512 KB second-level cache.
 constexpr std::size_t kTileFloats = 512 * 64;
 constexpr std::size_t kMostTileKeys = 512, kLeastTileKeys = 64;
@@ -53,11 +53,33 @@ std::size_t tile_keys(std::size_t dim) {
   return std::clamp(fit, kLeastTileKeys, kMostTileKeys);
 }
 
-std::size_t block_queries(std::size_t group) {
-  return std::max<std::size_t>(10, kBlockRows / group / 10 * 10);
+std::size_t block_queries(std::size_t group, std::size_t strip) {
+  return std::max<std::size_t>(2, kBlockRows / group / strip) * strip;
+}
+
+PrefillBlock block_at(const Run& run, const ScoreRules& rules, const PrefillShape& shape,
+                      const PrefillItem& item, std::size_t kv_head, float* workspace) {
+  const std::size_t queries = run.problem->sequences[item.sequence].queries;
+  const std::size_t most = shape.block_of(queries);
+  PrefillBlock block;
+  block.run = &run;
+  block.rules = &rules;
+  block.shape = &shape;
+  block.sequence = item.sequence;
+  block.kv_head = kv_head;
+  block.first_query = item.block * most;
+  block.queries = std::min(most, queries - block.first_query);
+  block.workspace = workspace;
+  return block;
 }
 
 }  // namespace
+
+std::size_t PrefillShape::block_of(std::size_t queries) const {
+  if (queries <= block_queries) return queries;
+  const std::size_t blocks = (queries + block_queries - 1) / block_queries;
+  return round_up((queries + blocks - 1) / blocks, strip);
+}
 
 PrefillShape prefill_shape(const Problem& problem, std::size_t queries, std::size_t keys,
                            Target target) {
@@ -67,7 +89,8 @@ PrefillShape prefill_shape(const Problem& problem, std::size_t queries, std::siz
   shape.strip = geometry.strip;
   shape.lanes = geometry.lanes;
   shape.group = problem.query_heads / problem.kv_heads;
-  shape.block_queries = std::min(block_queries(shape.group), std::max<std::size_t>(1, queries));
+  shape.block_queries =
+      std::min(block_queries(shape.group, shape.strip), std::max<std::size_t>(1, queries));
   shape.tile_keys = tile_keys(std::max(problem.key_dim, problem.value_dim));
   shape.value_stride = round_up(problem.value_dim, geometry.panel);
   shape.query_stride = round_up(problem.key_dim, geometry.lanes);
@@ -86,6 +109,7 @@ PrefillShape prefill_shape(const Problem& problem, std::size_t queries, std::siz
   shape.o = take(checked_product("attention: workspace", {rows, shape.value_stride}));
   shape.m = take(rows);
   shape.l = take(rows * geometry.lanes);
+  shape.ranges = take(shape.block_queries * sizeof(KeyRange) / sizeof(float));
   shape.scratch = take(tile + geometry.panel);
   return shape;
 }
@@ -96,8 +120,9 @@ void prefill_items(const Problem& problem, const PrefillShape& shape,
   for (const std::uint32_t n : sequences) {
     const Sequence& sequence = problem.sequences[n];
     std::uint32_t block = 0;
-    for (std::size_t i = 0; i < sequence.queries; i += shape.block_queries, ++block) {
-      const std::size_t count = std::min(shape.block_queries, sequence.queries - i);
+    const std::size_t most = shape.block_of(sequence.queries);
+    for (std::size_t i = 0; i < sequence.queries; i += most, ++block) {
+      const std::size_t count = std::min(most, sequence.queries - i);
       // Ranges grow linearly but for their ends: the mean of the first and the last will do.
       const double first = static_cast<double>(problem.visible_keys(sequence, i).size());
       const double last = static_cast<double>(problem.visible_keys(sequence, i + count - 1).size());
@@ -116,22 +141,20 @@ bool run_prefill(const Run& run, const PrefillShape& shape, std::span<const Pref
   const ScoreRules rules = score_rules(*run.problem, *run.options);
   auto* workspace = reinterpret_cast<float*>(crew.workspace().data());
   const std::size_t heads = run.problem->kv_heads;
-  return crew.for_each(
-      items.size() * heads, [&](std::size_t index, std::size_t, std::size_t worker) {
-        const PrefillItem& item = items[index / heads];
-        const Sequence& sequence = run.problem->sequences[item.sequence];
-        PrefillBlock block;
-        block.run = &run;
-        block.rules = &rules;
-        block.shape = &shape;
-        block.sequence = item.sequence;
-        block.kv_head = index % heads;
-        block.first_query = item.block * shape.block_queries;
-        block.queries = std::min(shape.block_queries, sequence.queries - block.first_query);
-        block.workspace = workspace + worker * shape.floats;
-        task(block);
-        crew.did(item.pairs);
-      });
+  const std::size_t tasks = items.size() * heads;
+  return crew.for_each(tasks, [&](std::size_t index, std::size_t next, std::size_t worker) {
+    const auto block_of = [&](std::size_t n) {
+      return block_at(run, rules, shape, items[n / heads], n % heads,
+                      workspace + worker * shape.floats);
+    };
+    PrefillBlock block = block_of(index), following;
+    if (next < tasks) {
+      following = block_of(next);
+      block.next = &following;
+    }
+    task(block);
+    crew.did(items[index / heads].pairs);
+  });
 }
 
 }  // namespace kernels

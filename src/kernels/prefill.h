@@ -20,14 +20,16 @@ namespace heed::kernels {
 struct PrefillShape {
   std::size_t panel = 0, strip = 0, lanes = 0;
   std::size_t group = 1;          // query heads per key/value head
-  std::size_t block_queries = 0;  // of each head of the group
+  std::size_t block_queries = 0;  // of each head of the group, at most
   std::size_t tile_keys = 0;
   std::size_t query_stride = 0;  // d_k rounded up to whole vectors
   std::size_t value_stride = 0;  // d_v rounded up to a panel
   // Where the parts of a workspace begin, in floats, and how many there are.
-  std::size_t q = 0, k = 0, v = 0, s = 0, o = 0, m = 0, l = 0, scratch = 0, floats = 0;
+  std::size_t q = 0, k = 0, v = 0, s = 0, o = 0, m = 0, l = 0, ranges = 0, scratch = 0, floats = 0;
 
   std::size_t score_stride() const { return tile_keys + 16; }  // rows fall into different sets
+  // Of each block of a sequence but the last: all about alike, and whole strips.
+  std::size_t block_of(std::size_t queries) const;
 };
 
 // For sequences of at most `queries` queries and `keys` keys.

@@ -18,6 +18,7 @@ struct PrefillBlock {
   std::size_t sequence = 0, kv_head = 0;
   std::size_t first_query = 0, queries = 0;
   float* workspace = nullptr;
+  const PrefillBlock* next = nullptr;  // what this thread does afterwards, or null
 };
 
 }  // namespace heed::kernels

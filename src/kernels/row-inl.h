@@ -18,6 +18,14 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
+// s [cols], the scores of a row from `key` on: -infinity outside the range of keys it sees.
+HWY_INLINE void HideOutside(KeyRange range, std::size_t key, std::size_t cols, float* s) {
+  const std::size_t begin = std::clamp(range.begin, key, key + cols) - key;
+  const std::size_t end = std::clamp(range.end, key + begin, key + cols) - key;
+  std::fill(s, s + begin, -kInf);
+  std::fill(s + end, s + cols, -kInf);
+}
+
 // Query i of head `head` of sequence number n.
 class Row {
  public:
@@ -34,18 +42,43 @@ class Row {
            kernels::bias_hides(rules_, n_, head_, i_, j);
   }
 
+  // Whether the score of key j was -infinity before score_mod, which then has not hidden it.
+  bool MinusInfinityBeforeMod(std::size_t j, float raw_score) const {
+    float s[kLanes] = {raw_score}, scratch[kLanes];
+    CapAndBias(rules_, {.s = s,
+                        .stride = kLanes,
+                        .rows = 1,
+                        .cols = 1,
+                        .sequence = n_,
+                        .head = head_,
+                        .query = i_,
+                        .key = j,
+                        .position = PositionFrom(j),
+                        .scratch = scratch});
+    return s[0] == -kInf;
+  }
+
+  // Where it stands among the keys, minus `key`.
+  double PositionFrom(std::size_t key) const {
+    return static_cast<double>(sequence_.offset) +
+           (static_cast<double>(i_) - static_cast<double>(key));
+  }
+
   template <class T>
   const T* Query() const {
     return static_cast<const T*>(run_.q.data) + At(run_.q);
   }
 
+  // Where the row begins in a tensor of the run.
+  template <class View>
+  const std::byte* Address(const View& view) const {
+    return static_cast<const std::byte*>(view.data) +
+           At(view) * static_cast<std::ptrdiff_t>(size_of(view.dtype));
+  }
+
   // s [cols], the scores from `key` on: -infinity outside the range.
   void HideOutside(std::size_t key, std::size_t cols, float* s) const {
-    const KeyRange range = Range();
-    const std::size_t begin = std::clamp(range.begin, key, key + cols) - key;
-    const std::size_t end = std::clamp(range.end, key + begin, key + cols) - key;
-    std::fill(s, s + begin, -kInf);
-    std::fill(s + end, s + cols, -kInf);
+    heed::HWY_NAMESPACE::HideOutside(Range(), key, cols, s);
   }
 
   // Ends the row: o / l to `out` and the logsumexp. raw_score(j) is q . k_j, asked in rare cases.
@@ -89,8 +122,7 @@ class Row {
     const KeyRange range = Range();
     for (std::size_t j = range.begin; j < range.end; ++j) {
       if (Hides(j)) continue;
-      // score_mod hides what it makes -infinity, but not what was so before.
-      if (!rules_.mod || raw_score(j) == -kInf) return true;
+      if (!rules_.mod || MinusInfinityBeforeMod(j, raw_score(j))) return true;
     }
     return false;
   }

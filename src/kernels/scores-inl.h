@@ -48,14 +48,19 @@ HWY_INLINE V LoadUpTo(const T* p, std::size_t count) {
   return count == kLanes ? LoadAs(D(), p) : LoadSome(D(), p, count);
 }
 
-// The entries [0, cols) of one row of a mask or bias, strided by `step` elements.
+// Where the entries of row r of a tile begin in a mask or bias.
+HWY_INLINE const std::byte* ScoreAddress(const ScoreView& view, const Tile& tile, std::size_t r) {
+  const std::ptrdiff_t element = static_cast<std::ptrdiff_t>(tile.sequence) * view.strides[0] +
+                                 static_cast<std::ptrdiff_t>(tile.head) * view.strides[1] +
+                                 static_cast<std::ptrdiff_t>(tile.query + r) * view.strides[2] +
+                                 static_cast<std::ptrdiff_t>(tile.key) * view.strides[3];
+  return static_cast<const std::byte*>(view.data) +
+         element * static_cast<std::ptrdiff_t>(size_of(view.dtype));
+}
+
 template <class T>
 HWY_INLINE const T* RowOf(const ScoreView& view, const Tile& tile, std::size_t r) {
-  return static_cast<const T*>(view.data) +
-         static_cast<std::ptrdiff_t>(tile.sequence) * view.strides[0] +
-         static_cast<std::ptrdiff_t>(tile.head) * view.strides[1] +
-         static_cast<std::ptrdiff_t>(tile.query + r) * view.strides[2] +
-         static_cast<std::ptrdiff_t>(tile.key) * view.strides[3];
+  return reinterpret_cast<const T*>(ScoreAddress(view, tile, r));
 }
 
 HWY_INLINE float ToFloat(float x) {
@@ -95,10 +100,13 @@ template <class T>
 HWY_INLINE void AddBiasRow(float unit, const T* bias, float* s, std::size_t cols) {
   const D d;
   const V u = hn::Set(d, unit), hidden = hn::Set(d, -kInf);
+  const V usual = hn::Set(d, std::numeric_limits<float>::max() / 2);  // times unit still finite
   ForVectors(cols, [&](std::size_t c, std::size_t count) {
-    const V b = LoadUpTo(bias + c, count);
-    const V sum = hn::Add(hn::LoadU(d, s + c), InUnits(b, u));
-    hn::StoreU(hn::IfThenElse(hn::Eq(b, hidden), hidden, sum), d, s + c);
+    const V b = LoadUpTo(bias + c, count), x = hn::LoadU(d, s + c);
+    V sum = hn::MulAdd(b, u, x);
+    if (!hn::AllFalse(d, hn::Gt(hn::Abs(b), usual)))
+      sum = hn::IfThenElse(hn::Eq(b, hidden), hidden, hn::Add(x, InUnits(b, u)));
+    hn::StoreU(sum, d, s + c);
   });
 }
 
@@ -199,11 +207,16 @@ inline void HideByBias(const kernels::ScoreRules& rules, const Tile& tile) {
         tile.s[r * tile.stride + c] = -kInf;
 }
 
-// Steps 2 to 4 except for the range of visible keys.
-inline void ChangeScores(const kernels::ScoreRules& rules, const Tile& tile) {
+// Steps 2 and 3 but for score_mod.
+inline void CapAndBias(const kernels::ScoreRules& rules, const Tile& tile) {
   if (rules.capped) CapScores(rules, tile);
   if (rules.bias) AddBias(rules, tile);
   if (!rules.slopes.empty()) AddAlibi(rules, tile);
+}
+
+// Steps 2 to 4 except for the range of visible keys.
+inline void ChangeScores(const kernels::ScoreRules& rules, const Tile& tile) {
+  CapAndBias(rules, tile);
   if (rules.mod) {
     ModifyScores(rules, tile);
     if (rules.bias) HideByBias(rules, tile);
@@ -235,33 +248,56 @@ HWY_INLINE float GrowMax(float score, float& m) {
   return hn::GetLane(Exp2(hn::Set(D(), before - m)));  // 0 from -infinity
 }
 
-// s[0, n) <- f(s); returns the sums of every kLanes-th. n a multiple of kLanes.
-template <class F>
-HWY_INLINE V Transform(F&& f, float* s, std::size_t n) {
+// s <- 2^(s - m) for N vectors, which are added to the first sums.
+template <std::size_t N, std::size_t Sums, class Exp>
+HWY_INLINE void ExpVectors(const Exp& exp, float* s, V (&sum)[Sums]) {
   const D d;
-  V sum0 = hn::Zero(d), sum1 = hn::Zero(d);
-  std::size_t c = 0;
-  for (; c + 2 * kLanes <= n; c += 2 * kLanes) {
-    const V p0 = f(hn::LoadU(d, s + c)), p1 = f(hn::LoadU(d, s + c + kLanes));
-    hn::StoreU(p0, d, s + c);
-    hn::StoreU(p1, d, s + c + kLanes);
-    sum0 = hn::Add(sum0, p0);
-    sum1 = hn::Add(sum1, p1);
+  V x[N];
+  HEED_UNROLL
+  for (std::size_t n = 0; n < N; ++n) x[n] = hn::LoadU(d, s + n * kLanes);
+  exp.Apply(x);
+  HEED_UNROLL
+  for (std::size_t n = 0; n < N; ++n) {
+    hn::StoreU(x[n], d, s + n * kLanes);
+    sum[n] = hn::Add(sum[n], x[n]);
   }
-  if (c < n) {
-    const V p = f(hn::LoadU(d, s + c));
-    hn::StoreU(p, d, s + c);
-    sum0 = hn::Add(sum0, p);
-  }
-  return hn::Add(sum0, sum1);
 }
+
+// s[0, n) <- exp(s); returns the sums of every kLanes-th. n a multiple of kLanes.
+template <class Exp>
+HWY_INLINE V Transform(const Exp& exp, float* s, std::size_t n) {
+  const D d;
+  // With more, constants leave their registers; where a vector is one number, summing in few places
+  // would cost digits.
+  constexpr std::size_t kAtOnce = kLanes == 1 ? 8 : 2;
+  V sum[kAtOnce];
+  HEED_UNROLL
+  for (V& x : sum) x = hn::Zero(d);
+  std::size_t c = 0;
+  for (; c + kAtOnce * kLanes <= n; c += kAtOnce * kLanes) ExpVectors<kAtOnce>(exp, s + c, sum);
+  for (; c < n; c += kLanes) ExpVectors<1>(exp, s + c, sum);
+  V total = sum[0];
+  for (std::size_t k = 1; k < kAtOnce; ++k) total = hn::Add(total, sum[k]);
+  return total;
+}
+
+// 2^(x - m) for an m that Exp2Minus does not take.
+struct Exp2MinusFar {
+  V reference;
+
+  template <std::size_t N>
+  HWY_INLINE void Apply(V (&x)[N]) const {
+    HEED_UNROLL
+    for (V& y : x) y = hn::Sub(y, reference);
+    Exp2Minus(0.0f).Apply(x);
+  }
+};
 
 // s[0, n) <- 2^(s - m), for an m from GrowMax; returns the sums of every kLanes-th.
 HWY_INLINE V ExpOf(float* s, std::size_t n, float m) {
   if (m == -kInf) m = 0.0f;  // nothing visible yet: avoid -inf - -inf
   if (std::fabs(m) <= 0x1p21f) return Transform(Exp2Minus(m), s, n);
-  const V reference = hn::Set(D(), m);
-  return Transform([reference](V x) HWY_ATTR { return Exp2(hn::Sub(x, reference)); }, s, n);
+  return Transform(Exp2MinusFar{hn::Set(D(), m)}, s, n);
 }
 
 // The softmax step for one row: s[0, n) <- 2^(s - m) with m grown to cover it, l to match. n a

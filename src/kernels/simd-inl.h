@@ -116,6 +116,15 @@ HWY_INLINE void Prefetch(const void* p) {
 #endif
 }
 
+// To the second-level cache only.
+HWY_INLINE void PrefetchFar(const void* p) {
+#if defined(__GNUC__)
+  __builtin_prefetch(p, 0, 2);
+#else
+  Prefetch(p);
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace heed
 HWY_AFTER_NAMESPACE();
