@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <ostream>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heed/attention.h"
@@ -269,6 +271,19 @@ inline void expect_exact(Case& c, Made made = Made::whole) {
     return static_cast<double>(c.lse_at(n, h, i));
   });
   EXPECT_LE(lse.max, 2 * plain_lse.max + 2 * 0x1p-23 * size) << c;
+}
+
+inline constexpr std::array<DType, 3> kStored = {DType::f32, DType::f16, DType::bf16};
+
+inline PlanInfo plan_of(Case& c, std::size_t threads = 1) {
+  return Plan(c.q.view(), c.k.view(), c.v.view(), c.options, {.threads = threads}).info();
+}
+
+// Runs a case that `kernel` must take, and holds it to the oracle.
+inline void run_and_check(Case& c, std::string_view kernel) {
+  ASSERT_EQ(plan_of(c).kernel, kernel) << c;
+  c.run();
+  expect_exact(c);
 }
 
 // Runs a test body once per target that this machine can run, forced.

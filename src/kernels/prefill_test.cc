@@ -20,20 +20,13 @@ using test::expect_exact;
 using test::for_each_target;
 using test::kInf;
 using test::kNaN;
+using test::kStored;
 using test::kStripes;
 using test::make_random;
 using test::Random;
 
-constexpr std::array<DType, 3> kStored = {DType::f32, DType::f16, DType::bf16};
-
-PlanInfo plan_of(Case& c, std::size_t threads = 1) {
-  return Plan(c.q.view(), c.k.view(), c.v.view(), c.options, {.threads = threads}).info();
-}
-
 void run_and_check(Case& c) {
-  ASSERT_EQ(plan_of(c).kernel, "prefill") << c;
-  c.run();
-  expect_exact(c);
+  test::run_and_check(c, "prefill");
 }
 
 TEST(Prefill, EveryHeadDim) {
