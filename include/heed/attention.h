@@ -5,7 +5,7 @@
 //   q    [batch, query_heads, n_q, d_k]    f32, f16 or bf16; out has q's dtype
 //   k    [batch, kv_heads,    n_k, d_k]    f32, f16 or bf16; query_heads % kv_heads == 0
 //   v    [batch, kv_heads,    n_k, d_v]    k's dtype
-//   out  [batch, query_heads, n_q, d_v]    must not overlap the inputs
+//   out  [batch, query_heads, n_q, d_v]    shares no memory with anything that is read
 // Arithmetic is f32 whatever the storage. The bits of the result do not depend on the number of
 // threads, nor on what else is in the batch.
 //
@@ -33,6 +33,11 @@ void attention(ConstTensorView q, ConstTensorView k, ConstTensorView v, TensorVi
 // The same, giving also the logsumexp of every row (natural log) [batch, query_heads, n_q].
 void attention(ConstTensorView q, ConstTensorView k, ConstTensorView v, TensorView out, RowView lse,
                const AttentionOptions& options = {}, const Execution& execution = {});
+
+// Throws heed::Error if out or lse shares memory with an input, a mask, a bias, or within itself.
+// attention() asks before it computes; for those who fill an `out` by other means.
+void require_apart(ConstTensorView q, ConstTensorView k, ConstTensorView v, TensorView out,
+                   RowView lse, const AttentionOptions& options);
 
 // What a run is made of, known before it starts.
 struct PlanInfo {

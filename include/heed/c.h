@@ -154,7 +154,7 @@ typedef struct heed_options {
 
 /* q [batch, query_heads, n_q, d_k], k [batch, kv_heads, n_k, d_k], v [batch, kv_heads, n_k, d_v] to
  * out [batch, query_heads, n_q, d_v]. lse, if not NULL, gets [batch, query_heads, n_q], contiguous.
- * options may be NULL. */
+ * Neither may share memory with what is read. options may be NULL. */
 HEED_C_API heed_status heed_attention(const heed_tensor* q, const heed_tensor* k,
                                       const heed_tensor* v, const heed_tensor* out, float* lse,
                                       const heed_options* options);

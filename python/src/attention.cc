@@ -91,6 +91,7 @@ py::object by_reference(Options& options, const Inputs& in, const py::object& ou
   const Array output = as_array(object, "out");
   require_same(output, DType::f64, shape, "out");
   const TensorView o = output_view(output, in);
+  require_apart(in.query, in.key, in.value, o, {}, options.attention);
   py::array lse = new_array(DType::f64, in.row_shape(0));
   TensorView lse_rows = o;
   lse_rows.data = lse.mutable_data();

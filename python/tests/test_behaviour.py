@@ -72,6 +72,50 @@ def test_a_read_only_out_is_refused():
         heed.attention(X, X, X, out=out)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_out_shares_no_memory_with_what_is_read(dtype):
+    memory = np.random.default_rng(3).standard_normal(40).astype(dtype)
+    x = np.ones((2, 4), dtype)
+
+    def rows(begin, step=4):
+        return np.lib.stride_tricks.as_strided(memory[begin:], (2, 4), (step * memory.itemsize, memory.itemsize))
+
+    q = rows(8)
+    for out, named in [(q, "query"), (rows(1), "query"), (rows(15), "query"), (q[::-1], "query"),
+                       (rows(4, 8), "query"), (rows(24, 3), "elements that share memory")]:
+        before = memory.copy()
+        with pytest.raises(ValueError, match=named):
+            heed.attention(q, x, x, out=out)
+        assert (memory == before).all()
+    expected = heed.attention(q, x, x)
+    for out in [rows(0), rows(16), rows(4, 12), rows(20)[::-1]]:  # touching, around, upside down
+        assert (heed.attention(q, x, x, out=out) == expected).all()
+    with pytest.raises(ValueError, match="out shares memory with key"):
+        heed.attention(x, q, x, out=rows(6))
+    with pytest.raises(ValueError, match="out shares memory with value"):
+        heed.attention(x, x, q, out=rows(10))
+    with pytest.raises(ValueError, match="out shares memory with bias"):
+        heed.attention(x, x, x, memory[24:26], out=rows(25))
+    with pytest.raises(ValueError, match="out shares memory with mask"):
+        heed.attention(x, x, x, memory.view(np.bool_)[:2], out=rows(0))
+
+
+def test_out_beside_its_inputs_in_one_row_is_written_where_it_is():
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((2, 7, 4, 3, 8), np.float32)  # q, k, v and out of every head
+    q, k, v, out = (rows[:, :, n].swapaxes(1, 2) for n in range(4))
+    expected = heed.attention(q, k, v)
+    assert (heed.attention(q, k, v, out=out) == expected).all()
+
+
+def test_a_caches_out_shares_no_memory_with_the_query():
+    x = ones(1, 1, 2, 4)
+    cache = heed.KVCache(batch=1, kv_heads=1, key_dim=4)
+    cache.append(x, x)
+    with pytest.raises(ValueError, match="out shares memory with query"):
+        cache.attention(x, out=x)
+
+
 def test_an_error_leaves_out_untouched():
     out = np.full((4, 4), 7, np.float32)
     with pytest.raises(ValueError):

@@ -136,7 +136,7 @@ kernels::KeyValues rows_of(const KVCache& cache) {
 void attention(ConstTensorView q, const KVCache& cache, TensorView out, RowView lse,
                const AttentionOptions& options, const Execution& execution) {
   const Problem problem = cache::described(q, cache, options);
-  kernels::require_ends(problem, q, out);
+  kernels::require_ends(problem, q, cache.keys(), cache.values(), out, lse, options);
   cache::run(problem, q, cache::rows_of(cache), out, lse, options, execution);
 }
 
@@ -149,7 +149,8 @@ void attention(ConstTensorView q, const PagedKVCache& cache, std::span<const Seq
                TensorView out, RowView lse, const AttentionOptions& options,
                const Execution& execution) {
   const cache::PagedProblem paged(q, cache, sequences, options);
-  kernels::require_ends(paged.problem, q, out);
+  kernels::require_ends(paged.problem, q, cache.key_pages(), cache.value_pages(), out, lse,
+                        options);
   cache::run(paged.problem, q, paged.sequences.rows(cache), out, lse, paged.options, execution);
 }
 

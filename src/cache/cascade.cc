@@ -236,7 +236,8 @@ void cascade_attention(ConstTensorView q, const PagedKVCache& cache,
   require(options.cu_seqlens_q.empty(), "cascade_attention: cu_seqlens_q has ",
           options.cu_seqlens_q.size(), " values but only attention() takes ragged queries");
   const cache::PagedProblem whole(q, cache, sequences, options);
-  kernels::require_ends(whole.problem, q, out);
+  kernels::require_ends(whole.problem, q, cache.key_pages(), cache.value_pages(), out, lse,
+                        options);
   const std::size_t prefix = cache::prefix_of(cache, sequences, whole.problem);
   if (prefix == 0 || sequences.size() < 2)
     return cache::run(whole.problem, q, whole.sequences.rows(cache), out, lse, whole.options,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/checks.h"
+#include "base/overlap.h"
 #include "base/problem.h"
 #include "kernels/run.h"
 
@@ -66,9 +67,9 @@ struct Plan::Impl {
     describe(problem, q, k, v, options);
     require(problem.sequences.size() == shape.sequences, "attention: the plan is for ",
             shape.sequences, " sequences but the run has ", problem.sequences.size());
-    kernels::require_ends(problem, q, out);
     require_data("key", k);
     require_data("value", v);
+    kernels::require_ends(problem, q, k, v, out, lse, options);
     runner.run(operands(q, k, v, out, lse, options));
   }
 
@@ -91,6 +92,16 @@ const PlanInfo& Plan::info() const {
 void Plan::run(ConstTensorView q, ConstTensorView k, ConstTensorView v, TensorView out, RowView lse,
                const AttentionOptions& options) {
   impl_->run(q, k, v, out, lse, options);
+}
+
+void require_apart(ConstTensorView q, ConstTensorView k, ConstTensorView v, TensorView out,
+                   RowView lse, const AttentionOptions& options) {
+  require_apart("attention", {{"out", region(out)}, {"lse", region(lse, out)}},
+                {{"query", region(q)},
+                 {"key", region(k)},
+                 {"value", region(v)},
+                 {"mask", region(options.mask)},
+                 {"bias", region(options.bias)}});
 }
 
 void attention(ConstTensorView q, ConstTensorView k, ConstTensorView v, TensorView out,

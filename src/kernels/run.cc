@@ -41,12 +41,14 @@ void require_queries(ConstTensorView q, const AttentionOptions& options) {
           "attention: score_mod has an f64 form but no f32 form, which the kernels call");
 }
 
-void require_ends(const Problem& problem, ConstTensorView q, TensorView out) {
+void require_ends(const Problem& problem, ConstTensorView q, ConstTensorView k, ConstTensorView v,
+                  TensorView out, RowView lse, const AttentionOptions& options) {
   require_output(problem, q, out);
   require(out.dtype == q.dtype, "attention: query has dtype ", name_of(q.dtype), " but out has ",
           name_of(out.dtype));
   require_data("query", q);
   require_data("out", out);
+  require_apart(q, k, v, out, lse, options);
 }
 
 Runner::Runner(const Run& run, std::size_t queries, std::size_t keys, const Execution& execution)

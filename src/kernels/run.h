@@ -18,10 +18,11 @@
 
 namespace heed::kernels {
 
-// What is demanded of the queries and the output, wherever the keys come from. Throw heed::Error.
+// What is demanded of the queries and the outputs, wherever the keys come from. Throw heed::Error.
 inline constexpr std::initializer_list<DType> kFloats = {DType::f32, DType::f16, DType::bf16};
 void require_queries(ConstTensorView q, const AttentionOptions& options);
-void require_ends(const Problem& problem, ConstTensorView q, TensorView out);
+void require_ends(const Problem& problem, ConstTensorView q, ConstTensorView k, ConstTensorView v,
+                  TensorView out, RowView lse, const AttentionOptions& options);
 
 class Runner {
  public:

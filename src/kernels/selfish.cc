@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "base/checks.h"
+#include "base/overlap.h"
 #include "base/threads.h"
 #include "heed/attention.h"
 
@@ -97,6 +98,9 @@ void require_sizes(const float* keys, const float* query, const float* out, std:
        {std::tuple{"keys", keys, key_bytes}, {"query", query, bytes}, {"out", out, bytes}})
     require(data != nullptr || size == 0, "selfish_attention: ", name, " has ", size,
             " bytes but no data");
+  require_apart("selfish_attention", {{"out", region(bhnd(out, batch, 1, 1, dim))}},
+                {{"keys", region(bhnd(keys, batch, 1, tokens, dim))},
+                 {"query", region(bhnd(query, batch, 1, 1, dim))}});
 }
 
 }  // namespace

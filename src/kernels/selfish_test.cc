@@ -140,7 +140,7 @@ TEST(SelfishAttention, NoKeysGiveZeroAndNotNumbersPropagate) {
 }
 
 TEST(SelfishAttention, WhatCannotBeComputedIsAnError) {
-  float x[4] = {};
+  float x[4] = {}, y[4] = {};
   const auto error = [&](const float* keys, float* out, std::size_t batch, std::size_t tokens,
                          std::size_t dim) {
     try {
@@ -151,13 +151,16 @@ TEST(SelfishAttention, WhatCannotBeComputedIsAnError) {
     }
   };
   constexpr std::size_t kHuge = std::size_t{1} << 40;
+  EXPECT_THAT(error(y, y + 1, 1, 2, 2), HasSubstr("out shares memory with keys"));
+  EXPECT_THAT(error(y, x + 1, 1, 1, 2), HasSubstr("out shares memory with query"));
+  EXPECT_EQ(error(y, y + 2, 1, 1, 2), "no error");
   EXPECT_EQ(error(x, x, 1, 1, 0), "selfish_attention: keys have dimension 0, expected at least 1");
   EXPECT_THAT(error(x, x, kHuge, kHuge, 4), HasSubstr("selfish_attention: keys: 1099511627776 x"));
   EXPECT_THAT(error(nullptr, x, 1, 1, 1), HasSubstr("keys has 4 bytes but no data"));
   EXPECT_THAT(error(x, nullptr, 1, 1, 1), HasSubstr("out has 4 bytes but no data"));
   EXPECT_EQ(error(nullptr, nullptr, 0, 9, 9), "no error");
   const Execution refuse{.threads = 1, .progress = {[](double, void*) { return false; }, nullptr}};
-  EXPECT_THROW(selfish_attention(x, x, x, 1, 1, 1, refuse), Cancelled);
+  EXPECT_THROW(selfish_attention(x, x, y, 1, 1, 1, refuse), Cancelled);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/checks.h"
 #include "base/element.h"
+#include "base/overlap.h"
 #include "kernels/state_merge.h"
 
 namespace heed {
@@ -30,6 +31,27 @@ void require_same(ConstTensorView a, std::string_view name, ConstTensorView b) {
   require(a.tokens == b.tokens, "merge_states: a has ", a.tokens, " tokens but ", name, " has ",
           b.tokens);
   require(a.dim == b.dim, "merge_states: a has head_dim ", a.dim, " but ", name, " has ", b.dim);
+}
+
+// Rows are read before they are written, one after the other: what is written may be what is read,
+// row for row, and otherwise lies apart from it.
+void require_rows_apart(ConstTensorView a, RowView lse_a, ConstTensorView b, RowView lse_b,
+                        TensorView out, RowView lse) {
+  const auto unless_same = [](const Region& written, const Region& read) {
+    return same_elements(written, read) ? Region{} : read;
+  };
+  const Region o = region(out), rows = region(lse, out);
+  require_apart("merge_states", {{"out", o}, {"lse", rows}}, {});
+  require_apart("merge_states", {{"out", o}},
+                {{"a", unless_same(o, region(a))},
+                 {"b", unless_same(o, region(b))},
+                 {"lse_a", region(lse_a, a)},
+                 {"lse_b", region(lse_b, b)}});
+  require_apart("merge_states", {{"lse", rows}},
+                {{"a", region(a)},
+                 {"b", region(b)},
+                 {"lse_a", unless_same(rows, region(lse_a, a))},
+                 {"lse_b", unless_same(rows, region(lse_b, b))}});
 }
 
 std::ptrdiff_t place(std::ptrdiff_t batch_stride, std::ptrdiff_t head_stride,
@@ -111,6 +133,7 @@ void merge_states(ConstTensorView a, RowView lse_a, ConstTensorView b, RowView l
   for (const auto& [name, data] : {std::pair{"a", a.data}, {"b", b.data}, {"out", out.data}})
     require(data != nullptr || a.dim == 0, "merge_states: ", name, " has ", a.tokens,
             " tokens but no data");
+  require_rows_apart(a, lse_a, b, lse_b, out, lse);
   switch (a.dtype) {
     case DType::f32: return merge_all<float>(a, lse_a, b, lse_b, out, lse);
     case DType::f16: return merge_all<f16>(a, lse_a, b, lse_b, out, lse);

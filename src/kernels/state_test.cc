@@ -300,5 +300,30 @@ TEST(MergeStates, WhatDoesNotFitIsAnError) {
   EXPECT_EQ(error(v(1, 1, 0, 1), {}, v(1, 1, 0, 1), v(1, 1, 0, 1)), "no error");
 }
 
+TEST(MergeStates, OutputsAreTheInputsRowForRowOrApart) {
+  float x[16] = {}, lse[8] = {};
+  const auto error = [&](std::size_t out, std::ptrdiff_t out_stride, float* rows_out) {
+    TensorView o = bhnd(x + out, 1, 1, 2, 2);
+    o.token_stride = out_stride;
+    try {
+      merge_states(bhnd(x, 1, 1, 2, 2), rows(lse, 1, 2), bhnd(x + 4, 1, 1, 2, 2),
+                   rows(lse + 2, 1, 2), o, rows(rows_out, 1, 2));
+      return std::string("no error");
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+  };
+  EXPECT_EQ(error(0, 2, lse), "no error");
+  EXPECT_EQ(error(4, 2, lse + 2), "no error");
+  EXPECT_EQ(error(8, 2, lse + 4), "no error");
+  EXPECT_THAT(error(2, 2, lse + 4), HasSubstr("out shares memory with a"));
+  EXPECT_THAT(error(2, -2, lse + 4), HasSubstr("out shares memory with a"));  // upside down
+  EXPECT_THAT(error(7, 2, lse + 4), HasSubstr("out shares memory with b"));
+  EXPECT_THAT(error(8, 1, lse + 4), HasSubstr("out has elements that share memory"));
+  EXPECT_THAT(error(8, 2, lse + 1), HasSubstr("lse shares memory with lse_a"));
+  EXPECT_THAT(error(8, 2, x + 11), HasSubstr("lse shares memory with out"));
+  EXPECT_THAT(error(8, 2, x + 7), HasSubstr("lse shares memory with b"));
+}
+
 }  // namespace
 }  // namespace heed

@@ -271,6 +271,20 @@ static void errors_name_both_values(void) {
   CHECK(strstr(heed_last_error(), "struct_size is 0"));
 }
 
+static void outputs_share_no_memory_with_what_is_read(void) {
+  float memory[16] = {1, 2, 3, 4, 5, 6}, lse[3];
+  heed_tensor q = matrix(memory, 3), k = matrix(kK, 3), v = matrix(kV, 3),
+              o = matrix(memory + 5, 3);
+  CHECK(heed_attention(&q, &k, &v, &o, NULL, NULL) == HEED_INVALID);
+  CHECK(strstr(heed_last_error(), "out shares memory with query") && memory[5] == 6);
+  o.data = memory + 6; /* just behind the queries */
+  CHECK(heed_attention(&q, &k, &v, &o, lse, NULL) == HEED_OK);
+  CHECK(heed_attention(&q, &k, &v, &o, memory + 11, NULL) == HEED_INVALID);
+  CHECK(strstr(heed_last_error(), "lse shares memory with out"));
+  CHECK(heed_selfish_attention(memory, memory + 4, memory + 3, 1, 2, 2, 1) == HEED_INVALID);
+  CHECK(strstr(heed_last_error(), "out shares memory with keys"));
+}
+
 static void an_older_and_shorter_options_struct_is_accepted(void) {
   float out[6];
   heed_tensor q = matrix(kQ, 3), k = matrix(kK, 3), v = matrix(kV, 3), o = matrix(out, 3);
@@ -316,6 +330,7 @@ int main(void) {
   a_cache_grows_and_is_attended_to();
   a_paged_cache_forks_and_cascades();
   errors_name_both_values();
+  outputs_share_no_memory_with_what_is_read();
   an_older_and_shorter_options_struct_is_accepted();
   a_run_can_be_cancelled();
   explaining_gives_the_trace_as_json();
