@@ -4,7 +4,8 @@
 # NumPy, one with the last of NumPy 1. Needs the Python package index.
 #   tools/make_wheel.sh build-wheel
 set -eu
-work=$1
+mkdir -p "$1"
+work=$(cd "$1" && pwd)
 python=${PYTHON:-python3}
 if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 
@@ -26,6 +27,6 @@ shared=$(cd .. && pwd)/shared
 for numpy in 'numpy>=2' 'numpy<2'; do
   fresh_environment "$work/empty" "$work"/dist/*.whl "$numpy" pytest hypothesis ml_dtypes
   "$work/empty/bin/python" -c 'import numpy; print("the tests of the wheel, with NumPy", numpy.__version__)'
-  (cd "$work" && HEED_SHARED_DIR=$shared empty/bin/python -m pytest -q -p no:cacheprovider ../python/tests)
+  HEED_SHARED_DIR=$shared "$work/empty/bin/python" -m pytest -q -p no:cacheprovider python/tests
 done
 ls -l "$work"/dist/*.whl

@@ -322,7 +322,7 @@ TEST(MergeStates, OutputsAreTheInputsRowForRowOrApart) {
   EXPECT_THAT(error(8, 1, lse + 4), HasSubstr("out has elements that share memory"));
   EXPECT_THAT(error(8, 2, lse + 1), HasSubstr("lse shares memory with lse_a"));
   EXPECT_THAT(error(8, 2, x + 11), HasSubstr("lse shares memory with out"));
-  EXPECT_THAT(error(8, 2, x + 7), HasSubstr("lse shares memory with b"));
+  EXPECT_THAT(error(8, 2, x + 6), HasSubstr("lse shares memory with b"));
 }
 
 }  // namespace
