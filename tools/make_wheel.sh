@@ -10,10 +10,10 @@ python=${PYTHON:-python3}
 if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 
 fresh_environment() {  # fresh_environment FOLDER PACKAGE...
-  "$python" -m venv --clear "$1"
-  pip="$1/bin/python -m pip install --quiet --disable-pip-version-check"
+  folder=$1
   shift
-  $pip "$@" </dev/null
+  "$python" -m venv --clear "$folder"
+  "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@" </dev/null
 }
 
 rm -rf "$work/dist" "$work/linked"

@@ -24,32 +24,29 @@ void insert(std::array<Axis, N>& axes, std::size_t& count, Axis axis) {
   axes[at] = axis;
 }
 
-// The axes along which a region has more than one element, with steps >= 0 from its lowest byte.
-struct Layout {
-  std::array<Axis, 4> axes = {};
-  std::size_t count = 0;
-  std::uintptr_t lowest = 0;
-  std::int64_t extent = 0;  // from the lowest element to the highest
+// Axis n of a region, its step >= 0.
+Axis axis_of(const Region& region, std::size_t n) {
+  const std::int64_t step = region.strides[n] * static_cast<std::int64_t>(region.element_bytes);
+  return {step < 0 ? -step : step, static_cast<std::int64_t>(region.sizes[n]) - 1};
+}
+
+struct Bounds {
+  std::uintptr_t lowest = 0;  // element
+  std::int64_t extent = 0;    // bytes from there to the highest
   bool empty = false;
-
-  explicit Layout(const Region& region) : lowest(reinterpret_cast<std::uintptr_t>(region.data)) {
-    empty = region.data == nullptr;
-    for (std::size_t n = 0; n < 4; ++n) {
-      if (region.sizes[n] == 0) empty = true;
-      if (region.sizes[n] <= 1) continue;
-      const Axis axis = {step_of(region, n), static_cast<std::int64_t>(region.sizes[n] - 1)};
-      if (region.strides[n] < 0) lowest -= static_cast<std::uintptr_t>(axis.extent());
-      extent += axis.extent();
-      insert(axes, count, axis);
-    }
-  }
-
-  static std::int64_t step_of(const Region& region, std::size_t n) {
-    const std::int64_t step = region.strides[n] * static_cast<std::int64_t>(region.element_bytes);
-    return step < 0 ? -step : step;
-  }
-  std::span<const Axis> all() const { return std::span(axes).first(count); }
 };
+
+Bounds bounds_of(const Region& region) {
+  Bounds bounds = {reinterpret_cast<std::uintptr_t>(region.data), 0, false};
+  for (std::size_t n = 0; n < 4; ++n) {
+    if (region.sizes[n] == 0) bounds.empty = true;
+    if (region.sizes[n] <= 1) continue;
+    const std::int64_t extent = axis_of(region, n).extent();
+    if (region.strides[n] < 0) bounds.lowest -= static_cast<std::uintptr_t>(extent);
+    bounds.extent += extent;
+  }
+  return bounds;
+}
 
 // Sums with one term of every axis.
 class Sums {
@@ -114,17 +111,18 @@ Region region(const RowView& rows, ConstTensorView tokens) {
 }
 
 bool overlap(const Region& a, const Region& b) {
-  const Layout la(a), lb(b);
-  if (la.empty || lb.empty) return false;
+  if (a.data == nullptr || b.data == nullptr) return false;  // most calls have no mask, bias or lse
+  const Bounds in_a = bounds_of(a), in_b = bounds_of(b);
+  if (in_a.empty || in_b.empty) return false;
   const auto bytes = [](const Region& r) { return static_cast<std::int64_t>(r.element_bytes); };
-  const auto distance = static_cast<std::int64_t>(lb.lowest - la.lowest);
-  if (distance >= la.extent + bytes(a) || -distance >= lb.extent + bytes(b)) return false;
-  // An element of b minus one of a is distance - la.extent plus a sum of all steps; they share a
+  const auto distance = static_cast<std::int64_t>(in_b.lowest - in_a.lowest);
+  if (distance >= in_a.extent + bytes(a) || -distance >= in_b.extent + bytes(b)) return false;
+  // An element of b minus one of a is distance - in_a.extent plus a sum of all steps; they share a
   // byte if that is above -bytes(b) and below bytes(a).
   Sums differences;
-  for (const Axis& axis : la.all()) differences.add(axis);
-  for (const Axis& axis : lb.all()) differences.add(axis);
-  const std::int64_t origin = distance - la.extent;
+  for (const Region* region : {&a, &b})
+    for (std::size_t n = 0; n < 4; ++n) differences.add(axis_of(*region, n));
+  const std::int64_t origin = distance - in_a.extent;
   return differences.meet(1 - bytes(b) - origin, bytes(a) - 1 - origin);
 }
 
@@ -136,11 +134,16 @@ bool same_elements(const Region& a, const Region& b) {
 }
 
 bool overlaps_itself(const Region& region) {
-  const Layout layout(region);
-  if (layout.empty) return false;
-  const std::span axes = layout.all();
+  if (region.data == nullptr) return false;
+  const Bounds bounds = bounds_of(region);
+  if (bounds.empty) return false;
+  std::array<Axis, 4> sorted = {};
+  std::size_t count = 0;
+  for (std::size_t n = 0; n < 4; ++n)
+    if (region.sizes[n] > 1) insert(sorted, count, axis_of(region, n));
+  const std::span axes = std::span(sorted).first(count);
   const auto bytes = static_cast<std::int64_t>(region.element_bytes);
-  std::int64_t inner = layout.extent;
+  std::int64_t inner = bounds.extent;
   for (std::size_t n = 0; n < axes.size(); ++n) {
     // Two elements that differ along axis n, and perhaps along those of shorter steps.
     inner -= axes[n].extent();
