@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence, Tuple, Union
 
 from heed import _core
+from heed._count import optional_count
 
 Array = Any  # NumPy, or anything with __dlpack__ or the buffer protocol
 ScoreMod = Callable[[Array, int, int, int, int], None]
@@ -122,4 +123,4 @@ def selfish_attention(keys: Array, query: Array, threads: Optional[int] = None) 
     >>> selfish_attention(keys, [[2, 0, -1]]).round(2)
     array([[ 0.98,  0.01, -0.75]], dtype=float32)
     """
-    return _core.selfish_attention(keys, query, threads or 0)
+    return _core.selfish_attention(keys, query, optional_count("threads", threads) or 0)

@@ -7,6 +7,7 @@ import numpy as np
 
 from heed import _core
 from heed._attention import Array, ScoreMod
+from heed._count import count, optional_count
 
 
 def decoding_options(
@@ -47,9 +48,9 @@ class KVCache:
 
     def __init__(self, batch: int, kv_heads: int, key_dim: int, value_dim: Optional[int] = None, *,
                  dtype: Any = np.float32, capacity: int = 256):
-        if capacity < 1:
-            raise ValueError(f"capacity is {capacity}, expected at least 1")
-        self._core = _core.KVCache(batch, kv_heads, key_dim, value_dim, dtype, capacity)
+        self._core = _core.KVCache(count("batch", batch), count("kv_heads", kv_heads),
+                                   count("key_dim", key_dim), optional_count("value_dim", value_dim),
+                                   dtype, count("capacity", capacity))
 
     def __len__(self) -> int:
         """How many tokens are in it."""

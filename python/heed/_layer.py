@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
 from heed import _core
 from heed._attention import Array, ScoreMod
+from heed._count import count, optional_count
 
 
 class Rotary(NamedTuple):
@@ -46,8 +47,10 @@ class MultiHeadAttention:
                  b_k: Optional[Array] = None, b_v: Optional[Array] = None,
                  b_o: Optional[Array] = None, rotary: Optional[Rotary] = None,
                  qk_norm: Optional[QkNorm] = None):
-        self._core = _core.MultiHeadAttention([w_q, w_k, w_v, w_o], [b_q, b_k, b_v, b_o], num_heads,
-                                              num_kv_heads, rotary, qk_norm)
+        self._core = _core.MultiHeadAttention([w_q, w_k, w_v, w_o], [b_q, b_k, b_v, b_o],
+                                              count("num_heads", num_heads),
+                                              optional_count("num_kv_heads", num_kv_heads), rotary,
+                                              qk_norm)
 
     def __call__(self, x: Array, context: Optional[Array] = None,
                  attn_mask: Optional[Array] = None, is_causal: bool = False,

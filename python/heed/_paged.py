@@ -8,6 +8,7 @@ import numpy as np
 from heed import _core
 from heed._attention import Array
 from heed._cache import decoding_options
+from heed._count import count, optional_count
 
 
 class PagedKVCache:
@@ -33,10 +34,9 @@ class PagedKVCache:
 
     def __init__(self, kv_heads: int, key_dim: int, value_dim: Optional[int] = None, *, pages: int,
                  page_size: int = 16, dtype: Any = np.float32):
-        for name, size in (("pages", pages), ("page_size", page_size)):
-            if size < 1:
-                raise ValueError(f"{name} is {size}, expected at least 1")
-        self._core = _core.PagedKVCache(kv_heads, key_dim, value_dim, dtype, pages, page_size)
+        self._core = _core.PagedKVCache(count("kv_heads", kv_heads), count("key_dim", key_dim),
+                                        optional_count("value_dim", value_dim), dtype,
+                                        count("pages", pages), count("page_size", page_size))
 
     @property
     def page_size(self) -> int:
@@ -81,7 +81,7 @@ class PagedKVCache:
 
     def fork(self, sequence: int, length: Optional[int] = None) -> int:
         """A new sequence that begins as this one (its first `length` tokens), sharing its pages."""
-        return self._core.fork(sequence, length)
+        return self._core.fork(sequence, optional_count("length", length, least=0))
 
     def remove(self, sequence: int) -> None:
         """Forgets the sequence; pages that no other one holds are free again."""

@@ -281,6 +281,14 @@ py::array new_array(DType dtype, std::span<const std::size_t> shape) {
   return py::array(numpy_dtype(dtype), std::vector<py::ssize_t>(shape.begin(), shape.end()));
 }
 
+FloatArray float_array(const py::object& object, std::string_view name) {
+  const bool listed = py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object);
+  const auto array = FloatArray::ensure(listed ? object : numpy_of(as_array(object, name)));
+  if (array) return array;
+  PyErr_Clear();
+  throw py::type_error(join(name, ": expected numbers in lists of equal length"));
+}
+
 std::vector<std::int64_t> integers(const py::object& object, std::string_view name) {
   return vector_of<std::int64_t>(object, name, "iu", "integers");
 }

@@ -62,6 +62,10 @@ ScoreView score_view(const Array& array, std::string_view name);
 // A new C-contiguous NumPy array; bf16 needs ml_dtypes (TypeError says so).
 py::array new_array(DType dtype, std::span<const std::size_t> shape);
 
+// An array, or nested lists, as contiguous floats: the array itself where it is that already.
+using FloatArray = py::array_t<float, py::array::c_style | py::array::forcecast>;
+FloatArray float_array(const py::object& object, std::string_view name);
+
 // One-dimensional numbers, converted and owned.
 std::vector<std::int64_t> integers(const py::object& object, std::string_view name);
 std::vector<float> floats(const py::object& object, std::string_view name);

@@ -207,9 +207,9 @@ py::tuple merge_states_(const py::object& a, const py::object& lse_a, const py::
   return py::make_tuple(out, lse);
 }
 
-using Floats = py::array_t<float, py::array::c_style | py::array::forcecast>;
-
-py::array selfish_attention_(const Floats& keys, const Floats& query, std::size_t threads) {
+py::array selfish_attention_(const py::object& keys_, const py::object& query_,
+                             std::size_t threads) {
+  const FloatArray keys = float_array(keys_, "keys"), query = float_array(query_, "query");
   if (keys.ndim() != 3 || query.ndim() != 2)
     throw py::value_error("selfish_attention: keys has " + std::to_string(keys.ndim()) +
                           " axes and query " + std::to_string(query.ndim()) +

@@ -227,6 +227,9 @@ def test_selfish_attention():
     keys, query = rng.standard_normal((3, 7, 5), np.float32), rng.standard_normal((3, 5), np.float32)
     expected = three_step(query[:, None, None], keys[:, None], keys[:, None], scale=1.0)[0][:, 0, 0]
     check(heed.selfish_attention(keys, query), expected, query, keys, keys, 1.0)
+    strided = np.repeat(keys, 2, axis=1)[:, ::2]
+    assert (heed.selfish_attention(strided, memoryview(query)) ==
+            heed.selfish_attention(keys.tolist(), query.tolist())).all()
 
 
 def test_plan_says_what_would_run():

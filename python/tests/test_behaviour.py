@@ -65,6 +65,25 @@ def test_errors_name_what_is_wrong(arguments, keywords, error, texts):
         assert text in str(raised.value)
 
 
+@pytest.mark.parametrize("call, error, texts", [
+    (lambda: heed.selfish_attention(ones(2, 3, 4), ones(2, 4), threads=-1), ValueError, ["threads", "-1"]),
+    (lambda: heed.selfish_attention("keys", ones(2, 4)), TypeError, ["keys", "str"]),
+    (lambda: heed.selfish_attention([[[1, 2], [3]]], [[1, 2]]), TypeError, ["keys", "equal length"]),
+    (lambda: heed.KVCache(1, -1, 8), ValueError, ["kv_heads", "-1"]),
+    (lambda: heed.KVCache(1, 10**30, 8), ValueError, ["kv_heads", "1000"]),
+    (lambda: heed.KVCache(1, 1, 8.5), TypeError, ["key_dim", "float"]),
+    (lambda: heed.PagedKVCache(1, 8, 0, pages=1), ValueError, ["value_dim", "0"]),
+    (lambda: heed.PagedKVCache(1, 8, pages="many"), TypeError, ["pages", "str"]),
+    (lambda: heed.MultiHeadAttention(X, X, X, X, num_heads=-2), ValueError, ["num_heads", "-2"]),
+    (lambda: heed.MultiHeadAttention(X, X, X, X, num_heads=3), ValueError, ["4", "3"]),
+])
+def test_errors_of_the_others_name_what_is_wrong(call, error, texts):
+    with pytest.raises(error) as raised:
+        call()
+    for text in texts:
+        assert text in str(raised.value)
+
+
 def test_a_read_only_out_is_refused():
     out = ones(4, 4)
     out.flags.writeable = False
