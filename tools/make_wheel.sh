@@ -25,8 +25,9 @@ PATH="$work/builder/bin:$PATH" "$work/builder/bin/auditwheel" repair --wheel-dir
 
 shared=$(cd .. && pwd)/shared
 for numpy in 'numpy>=2' 'numpy<2'; do
-  fresh_environment "$work/empty" "$work"/dist/*.whl "$numpy" pytest hypothesis ml_dtypes
+  fresh_environment "$work/empty" "$work"/dist/*.whl "$numpy" pytest hypothesis ml_dtypes mypy
   "$work/empty/bin/python" -c 'import numpy; print("the tests of the wheel, with NumPy", numpy.__version__)'
   HEED_SHARED_DIR=$shared "$work/empty/bin/python" -m pytest -q -p no:cacheprovider python/tests
+  (cd "$work" && empty/bin/python -m mypy --strict --ignore-missing-imports --cache-dir=/dev/null -p heed)
 done
 ls -l "$work"/dist/*.whl

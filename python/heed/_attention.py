@@ -1,7 +1,7 @@
 """The operator: attention, plan, merge_states, selfish_attention."""
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 from heed import _core
 from heed._count import optional_count
@@ -32,7 +32,7 @@ def attention(
     score_mod: Optional[ScoreMod] = None,
     out: Optional[Array] = None,
     threads: Optional[int] = None,
-) -> Union[Array, Tuple[Array, ...]]:
+) -> Any:
     """softmax(query @ key.T * scale + ...) @ value, exact, fused, in linear memory.
 
     query (..., n_q, d_k), key (..., n_k, d_k), value (..., n_k, d_v) of two to four axes: tokens and
@@ -88,7 +88,7 @@ def plan(query: Array, key: Array, value: Array, attn_mask: Optional[Array] = No
          alibi_slopes: Optional[Sequence[float]] = None, sinks: Optional[Sequence[float]] = None,
          cu_seqlens_q: Optional[Sequence[int]] = None,
          cu_seqlens_k: Optional[Sequence[int]] = None, score_mod: Optional[ScoreMod] = None,
-         threads: Optional[int] = None) -> dict:
+         threads: Optional[int] = None) -> Dict[str, Any]:
     """What attention() would run for these arguments: kernel, instruction set, tiles, memory, flops.
 
     >>> import numpy as np

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from heed import _core
 
@@ -78,7 +78,7 @@ class Trace:
                 'style="width:100%;height:36rem;border:1px solid #ccc"></iframe>')
 
 
-Problem = Union[str, "os.PathLike[str]", dict]
+Problem = Union[str, "os.PathLike[str]", Dict[str, Any]]
 
 
 def _plain(value: Any) -> Any:

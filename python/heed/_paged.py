@@ -98,8 +98,8 @@ class PagedKVCache:
         several at once: a list of them, and key (sequences, kv_heads, n, key_dim).
 
         MemoryError, with nothing written, if the pool has too few free pages."""
-        one = isinstance(sequence, (int, np.integer))
-        self._core.append([sequence] if one else list(sequence), key, value)
+        self._core.append([int(sequence)] if isinstance(sequence, (int, np.integer)) else list(sequence),
+                          key, value)
 
     def attention(self, sequences: Sequence[int], query: Array, *, return_lse: bool = False,
                   out: Optional[Array] = None, **options: Any) -> Any:

@@ -48,7 +48,8 @@ def _gomp_parallel() -> int:
         return 0
 
 
-def _attend(q, k, v, mask, is_causal, scale, out) -> None:
+def _attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Optional[torch.Tensor],
+            is_causal: bool, scale: Optional[float], out: torch.Tensor) -> None:
     keywords = _core.Keywords(mask, is_causal, scale, None, (None, None), "upper_left", None, None, None,
                               None, None, None, None, torch.get_num_threads())
     if _gomp_parallel():
@@ -83,7 +84,7 @@ def scaled_dot_product_attention(
             f"query has {heads} heads but key has {kv_heads}: set enable_gqa=True")
     lead = torch.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3])
 
-    def four_axes(t):
+    def four_axes(t: torch.Tensor) -> torch.Tensor:
         if t.dim() == 2:
             t = t[None]
         t = t.expand(*lead, *t.shape[-3:])
