@@ -14,19 +14,18 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// Rows of a strip. With 16 registers 6 would fit (12 sums, 2 loaded, 1 broadcast), but lose 20
-// cycles at the end of every panel on Zen 3, where 5 lose 3.
-inline constexpr std::size_t kRows = kStripRows == 6 ? 5 : 10;
+// Rows of a strip: with 16 registers 12 sums, 2 vectors loaded and 1 broadcast.
+inline constexpr std::size_t kRows = kStripRows == 6 ? 6 : 10;
 
 // sum[r] (+)= x[r * stride] * row
 template <std::size_t R, bool kFirst>
-HWY_INLINE void OuterProduct(const float* HWY_RESTRICT x, std::size_t stride,
+HWY_INLINE void OuterProduct(const float* HWY_RESTRICT x, std::ptrdiff_t stride,
                              const float* HWY_RESTRICT row, V (&sum)[R][kPanelVectors]) {
   const D d;
   const V row0 = hn::LoadU(d, row), row1 = hn::LoadU(d, row + kLanes);
   HEED_UNROLL
   for (std::size_t r = 0; r < R; ++r) {
-    const V xr = hn::Set(d, x[r * stride]);
+    const V xr = hn::Set(d, x[static_cast<std::ptrdiff_t>(r) * stride]);
     // Starting with a product rather than from zeros saves some cycles per panel.
     sum[r][0] = kFirst ? hn::Mul(xr, row0) : hn::MulAdd(xr, row0, sum[r][0]);
     sum[r][1] = kFirst ? hn::Mul(xr, row1) : hn::MulAdd(xr, row1, sum[r][1]);
@@ -47,51 +46,70 @@ HWY_INLINE void StoreRows(const V (&sum)[R][kPanelVectors], float* HWY_RESTRICT 
 // s [R][s_stride] = q k^T for `panels` panels of keys. q [R][q_stride], k [panel][dim][kPanel].
 // Calls between() once per panel.
 template <std::size_t R, class F>
-HWY_INLINE void ScorePanels(const float* HWY_RESTRICT q, std::size_t q_stride,
+HWY_INLINE void ScorePanels(const float* HWY_RESTRICT q, std::ptrdiff_t q_stride,
                             const float* HWY_RESTRICT k, std::size_t dim, std::size_t panels,
                             float* HWY_RESTRICT s, std::size_t s_stride, F&& between) {
   for (std::size_t p = 0; p < panels; ++p, k += dim * kPanel, s += kPanel) {
     V sum[R][kPanelVectors];
     OuterProduct<R, true>(q, q_stride, k, sum);
     const float* row = k + kPanel;
-    for (std::size_t c = 1; c < dim; ++c, row += kPanel) {
-      Prefetch(row + dim * kPanel);  // the next panel
+    for (std::size_t c = 1; c < dim; ++c, row += kPanel)
       OuterProduct<R, false>(q + c, q_stride, row, sum);
-    }
     StoreRows<R>(sum, s, s_stride);
     between();
   }
 }
 
-// o [R][o_stride] = o * factor + p v over `keys` > 0 keys; without the first term if this is the
-// first. p [R][p_stride], v [keys][v_stride]; o_stride, a multiple of kPanel, columns.
-template <std::size_t R, bool kFirst>
+template <std::size_t R>
+HWY_INLINE void StoreScaledRows(const V (&sum)[R][kPanelVectors], const float* HWY_RESTRICT scale,
+                                float* HWY_RESTRICT to, std::ptrdiff_t stride) {
+  const D d;
+  HEED_UNROLL
+  for (std::size_t r = 0; r < R; ++r) {
+    float* row = to + static_cast<std::ptrdiff_t>(r) * stride;
+    const V factor = hn::Set(d, scale[r]);
+    hn::StoreU(hn::Mul(sum[r][0], factor), d, row);
+    hn::StoreU(hn::Mul(sum[r][1], factor), d, row + kLanes);
+  }
+}
+
+// What a product is added to: o [R][stride], row r times factor[r]; or nothing, if o is null.
+struct Addend {
+  const float* o;
+  std::size_t stride;
+  const float* factor;
+};
+
+// addend + p v over `keys` > 0 keys, kPanel of v_stride columns at a time: store(column, sums).
+// p [R][p_stride], v [keys][v_stride].
+template <std::size_t R, class Store>
 HWY_INLINE void AddValues(const float* HWY_RESTRICT p, std::size_t p_stride,
                           const float* HWY_RESTRICT v, std::size_t v_stride, std::size_t keys,
-                          const float* HWY_RESTRICT factor, float* HWY_RESTRICT o,
-                          std::size_t o_stride) {
+                          const Addend& addend, Store&& store) {
   const D d;
-  for (std::size_t c = 0; c < o_stride; c += kPanel) {
+  const auto step = static_cast<std::ptrdiff_t>(p_stride);
+  for (std::size_t c = 0; c < v_stride; c += kPanel) {
     V sum[R][kPanelVectors];
     const float* row = v + c;
     std::size_t j = 0;
-    if constexpr (kFirst) {
-      OuterProduct<R, true>(p, p_stride, row, sum);
+    if (addend.o == nullptr) {
+      OuterProduct<R, true>(p, step, row, sum);
       j = 1;
       row += v_stride;
     } else {
       HEED_UNROLL
       for (std::size_t r = 0; r < R; ++r) {
-        const V f = hn::Set(d, factor[r]);
-        sum[r][0] = hn::Mul(f, hn::Load(d, o + r * o_stride + c));
-        sum[r][1] = hn::Mul(f, hn::Load(d, o + r * o_stride + c + kLanes));
+        const V f = hn::Set(d, addend.factor[r]);
+        const float* o = addend.o + r * addend.stride + c;
+        sum[r][0] = hn::Mul(f, hn::Load(d, o));
+        sum[r][1] = hn::Mul(f, hn::Load(d, o + kLanes));
       }
     }
     for (; j < keys; ++j, row += v_stride) {
       Prefetch(row + 8 * v_stride);  // the hardware does not follow such strides
-      OuterProduct<R, false>(p + j, p_stride, row, sum);
+      OuterProduct<R, false>(p + j, step, row, sum);
     }
-    StoreRows<R>(sum, o + c, o_stride);
+    store(c, sum);
   }
 }
 

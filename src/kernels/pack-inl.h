@@ -51,8 +51,8 @@ HWY_INLINE hn::Vec<DF> LoadBlocks(DF df, const T* const* row, std::size_t c) {
   }
 }
 
-// Columns c .. c + 3 of all rows: out[column][kPanel]. Within each block of four lanes a 4 x 4
-// transpose; the blocks already come from the right rows.
+// Columns c .. c + 3 of all rows times their scales: out[column][kPanel]. Within each block of four
+// lanes a 4 x 4 transpose; the blocks already come from the right rows.
 template <class T>
 HWY_INLINE void TransposeColumns(const PanelRows<T>& rows, std::size_t c, float* out) {
   const D d;
@@ -66,11 +66,14 @@ HWY_INLINE void TransposeColumns(const PanelRows<T>& rows, std::size_t c, float*
     const auto low23 = hn::BitCast(d64, hn::InterleaveLower(d, r2, r3));
     const auto high01 = hn::BitCast(d64, hn::InterleaveUpper(d, r0, r1));
     const auto high23 = hn::BitCast(d64, hn::InterleaveUpper(d, r2, r3));
-    float* to = out + v * kLanes;
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, low01, low23)), d, to);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, low01, low23)), d, to + kPanel);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d64, high01, high23)), d, to + 2 * kPanel);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d64, high01, high23)), d, to + 3 * kPanel);
+    const V scale = hn::LoadU(d, rows.scale.data() + v * kLanes);
+    const auto store = [&](std::size_t column, auto keys) HWY_ATTR {
+      hn::StoreU(hn::Mul(hn::BitCast(d, keys), scale), d, out + column * kPanel + v * kLanes);
+    };
+    store(0, hn::InterleaveLower(d64, low01, low23));
+    store(1, hn::InterleaveUpper(d64, low01, low23));
+    store(2, hn::InterleaveLower(d64, high01, high23));
+    store(3, hn::InterleaveUpper(d64, high01, high23));
   }
 }
 #endif
@@ -84,27 +87,30 @@ HWY_INLINE void PackPanel(const PanelRows<T>& rows, std::size_t dim, float* HWY_
     for (; c + kTransposed <= dim; c += kTransposed) TransposeColumns(rows, c, out + c * kPanel);
   for (; c < dim; ++c)
     for (std::size_t n = 0; n < kPanel; ++n)
-      out[c * kPanel + n] = rows.row[n] == nullptr ? 0.0f : LoadOne(rows.row[n] + c);
-  if constexpr (std::is_same_v<T, std::int8_t>) {
-    for (c = 0; c < dim; ++c)
-      for (std::size_t v = 0; v < kPanel; v += kLanes) {
-        float* to = out + c * kPanel + v;
-        hn::StoreU(hn::Mul(hn::LoadU(D(), to), hn::LoadU(D(), rows.scale.data() + v)), D(), to);
-      }
-  }
+      out[c * kPanel + n] =
+          rows.row[n] == nullptr ? 0.0f : LoadOne(rows.row[n] + c) * rows.scale[n];
 }
 
-// Keys [begin, end) as panels [panel][dim][kPanel]; begin is where the first panel starts.
+// Rows lie anywhere, so that no hardware foresees the next.
+template <class T>
+HWY_INLINE void PrefetchRow(const T* row, std::size_t dim) {
+  for (std::size_t c = 0; c < dim; c += 64 / sizeof(T)) Prefetch(row + c);
+}
+inline constexpr std::size_t kRowsAheadOfPacking = 8;
+
+// Keys [begin, end) times factor as panels [panel][dim][kPanel]; begin is where the first panel
+// starts.
 template <class T>
 inline void PackKeys(const kernels::RowSource& source, std::size_t begin, std::size_t end,
-                     std::size_t dim, float* HWY_RESTRICT out) {
+                     std::size_t dim, float factor, float* HWY_RESTRICT out) {
   for (std::size_t key = begin; key < end; key += kPanel, out += dim * kPanel) {
     PanelRows<T> rows;
+    const std::size_t next = std::min(key + kPanel, end), after = std::min(next + kPanel, end);
+    for (std::size_t n = next; n < after; ++n) PrefetchRow(source.row<T>(n), dim);
     for (std::size_t n = 0; n < kPanel; ++n) {
       const bool there = key + n < end;
       rows.row[n] = there ? source.row<T>(key + n) : nullptr;
-      if constexpr (std::is_same_v<T, std::int8_t>)
-        rows.scale[n] = there ? source.scale(key + n) : 0;
+      rows.scale[n] = there ? factor * source.scale(key + n) : 0;
     }
     PackPanel(rows, dim, out);
   }
@@ -117,6 +123,7 @@ inline void PackValues(const kernels::RowSource& source, std::size_t begin, std:
   for (std::size_t j = begin; j < end; ++j, out += stride) {
     const T* row = source.row<T>(j);
     const V scale = hn::Set(D(), source.scale(j));
+    if (j + kRowsAheadOfPacking < end) PrefetchRow(source.row<T>(j + kRowsAheadOfPacking), dim);
     for (std::size_t c = 0; c < stride; c += kLanes) {
       V v = c + kLanes <= dim ? LoadAs(D(), row + c)
             : c < dim         ? LoadSome(D(), row + c, dim - c)
@@ -127,16 +134,12 @@ inline void PackValues(const kernels::RowSource& source, std::size_t begin, std:
   }
 }
 
-// One row of a query times scale: out[stride], where stride is dim rounded up to whole vectors; the
-// columns from dim on are 0.
+// One row of a query as floats: out[dim].
 template <class T>
-HWY_INLINE void PackQuery(const T* q, std::size_t dim, float scale, float* HWY_RESTRICT out,
-                          std::size_t stride) {
-  const V factor = hn::Set(D(), scale);
+HWY_INLINE void PackQuery(const T* q, std::size_t dim, float* HWY_RESTRICT out) {
   std::size_t c = 0;
-  for (; c + kLanes <= dim; c += kLanes)
-    hn::StoreU(hn::Mul(LoadAs(D(), q + c), factor), D(), out + c);
-  if (c < stride) hn::StoreU(hn::Mul(LoadSome(D(), q + c, dim - c), factor), D(), out + c);
+  for (; c + kLanes <= dim; c += kLanes) hn::StoreU(LoadAs(D(), q + c), D(), out + c);
+  if (c < dim) hn::StoreU(LoadSome(D(), q + c, dim - c), D(), out + c);
 }
 
 }  // namespace HWY_NAMESPACE

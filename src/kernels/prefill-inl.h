@@ -33,13 +33,13 @@ struct KeyTile {
   bool finite_values = true;  // of the keys that are hidden from some row
 };
 
-// l of a strip that no tile has had a key for yet; its o is not initialised.
-inline constexpr float kUntouched = -1.0f;
+// l of a strip that no tile has had a key for yet, so that its o is not initialised; and of one
+// whose result has been written.
+inline constexpr float kUntouched = -1.0f, kFinished = -2.0f;
 
 // One strip of R rows of one head.
 struct Strip {
   std::size_t head = 0, query = 0;
-  float* q = nullptr;  // [R][query_stride]
   float* o = nullptr;  // [R][value_stride]
   float* m = nullptr;  // [R]
   float* l = nullptr;  // [R][kLanes], to be summed
@@ -54,7 +54,9 @@ class Block {
         shape_(*block.shape),
         n_(block.sequence),
         sequence_(problem_.sequences[block.sequence]),
-        block_(block) {}
+        block_(block),
+        writes_in_place_(run_.out.dtype == DType::f32 &&
+                         problem_.value_dim == shape_.value_stride) {}
 
   template <class T>
   void Run() {
@@ -67,15 +69,18 @@ class Block {
       KeyTile t;
       t.begin = begin;
       t.end = std::min(TileEnd(begin), last.end);
-      PackKeys<T>(keys, t.begin, t.end, problem_.key_dim, Space(shape_.k));
+      PackKeys<T>(keys, t.begin, t.end, problem_.key_dim, rules_.query_scale, Space(shape_.k));
       t.k = Space(shape_.k);
       PlaceValues<T>(values, t);
       t.complete = last.begin <= t.begin && t.end <= first.end;
       t.finite_values = HiddenValuesAreFinite(t, first, last);
       LookAhead<T>(keys, values, t, last.end);
-      ForStrips([&](auto rows, const Strip& strip) { StripTile<rows>(strip, t); });
+      ForStrips([&](auto rows, const Strip& strip) {
+        StripTile<rows>(strip, t);
+        if (Visible(strip.query + rows - 1).end <= t.end) Finish(strip, rows);
+      });
     }
-    ForStrips([&](auto rows, const Strip& strip) { Finish<T>(strip, rows); });
+    ForStrips([&](auto rows, const Strip& strip) { Finish(strip, rows); });
   }
 
  private:
@@ -93,7 +98,6 @@ class Block {
     for (std::size_t i = 0; i < block_.queries; ++i)
       std::construct_at(Ranges() + i, problem_.visible_keys(sequence_, block_.first_query + i));
     ForStrips([&](auto rows, const Strip& strip) {
-      PackQueriesOf(strip, rows);
       std::fill_n(strip.m, rows, -kInf);
       strip.l[0] = kUntouched;
     });
@@ -121,7 +125,7 @@ class Block {
                values.row_bytes);
   }
 
-  // The first tile of another block, its queries, and where its result goes.
+  // The first tile of another block.
   template <class T>
   void BlockAhead(const kernels::PrefillBlock& next) {
     const Sequence& sequence = problem_.sequences[next.sequence];
@@ -131,22 +135,21 @@ class Block {
     TileAhead<T>(run_.kv.k.of(sequence, next.sequence, next.kv_head),
                  run_.kv.v.of(sequence, next.sequence, next.kv_head),
                  {begin, std::min(TileEnd(begin), last)});
-    for (std::size_t h = 0; h < shape_.group; ++h) {
-      const Row row(run_, rules_, next.sequence, next.kv_head * shape_.group + h, next.first_query);
-      RowsAhead(row, run_.q, next.queries);
-      RowsAhead(row, run_.out, next.queries);
-    }
-  }
-
-  template <class View>
-  void RowsAhead(const Row& first, const View& view, std::size_t rows) {
-    const std::size_t bytes = size_of(view.dtype);
-    ahead_.Add(first.Address(view), rows, view.dim * bytes,
-               view.token_stride * static_cast<std::ptrdiff_t>(bytes));
   }
 
   Row QueryRow(const Strip& strip, std::size_t r) const {
     return Row(run_, rules_, n_, strip.head, strip.query + r);
+  }
+
+  // The strip of head h of the group from query i of the block on, which is row `row` of it.
+  Strip StripAt(std::size_t h, std::size_t i, std::size_t row) const {
+    Strip strip;
+    strip.head = block_.kv_head * shape_.group + h;
+    strip.query = block_.first_query + i;
+    strip.o = Space(shape_.o) + row * shape_.value_stride;
+    strip.m = Space(shape_.m) + row;
+    strip.l = Space(shape_.l) + row * kLanes;
+    return strip;
   }
 
   // Calls f(R, strip) for all strips of all heads of the group; R is a constant.
@@ -155,40 +158,46 @@ class Block {
     std::size_t row = 0;
     for (std::size_t h = 0; h < shape_.group; ++h) {
       std::size_t i = 0;
-      const auto take = [&](auto rows) {
-        for (; i + rows <= block_.queries; i += rows, row += rows) {
-          Strip strip;
-          strip.head = block_.kv_head * shape_.group + h;
-          strip.query = block_.first_query + i;
-          strip.q = Space(shape_.q) + row * shape_.query_stride;
-          strip.o = Space(shape_.o) + row * shape_.value_stride;
-          strip.m = Space(shape_.m) + row;
-          strip.l = Space(shape_.l) + row * kLanes;
-          f(rows, strip);
-        }
+      const auto take = [&](auto rows, std::size_t end) {
+        for (; i + rows <= end; i += rows, row += rows) f(rows, StripAt(h, i, row));
       };
-      take(std::integral_constant<std::size_t, kRows>());
-      if constexpr (kRows > 5) take(std::integral_constant<std::size_t, 5>());
-      take(std::integral_constant<std::size_t, 4>());
-      take(std::integral_constant<std::size_t, 3>());
-      take(std::integral_constant<std::size_t, 2>());
-      take(std::integral_constant<std::size_t, 1>());
+      // One or two rows take nearly the time of a strip: better 4 + 4 than 6 + 2.
+      const std::size_t rest = block_.queries % kRows;
+      const std::size_t whole = block_.queries - rest;
+      take(std::integral_constant<std::size_t, kRows>(),
+           whole != 0 && (rest == 1 || rest == 2) ? whole - kRows : whole);
+      if (rest == 5 || rest == 9) take(std::integral_constant<std::size_t, 5>(), block_.queries);
+      take(std::integral_constant<std::size_t, 4>(), block_.queries);
+      take(std::integral_constant<std::size_t, 3>(), block_.queries);
+      take(std::integral_constant<std::size_t, 2>(), block_.queries);
+      take(std::integral_constant<std::size_t, 1>(), block_.queries);
     }
+  }
+
+  // The queries of a strip as floats: in place if they are floats.
+  struct Queries {
+    const float* data;
+    std::ptrdiff_t stride;
+    float at(std::size_t r, std::size_t c) const {
+      return data[static_cast<std::ptrdiff_t>(r) * stride + static_cast<std::ptrdiff_t>(c)];
+    }
+  };
+
+  HWY_INLINE Queries QueriesOf(const Strip& strip, std::size_t rows) const {
+    if (run_.q.dtype == DType::f32)
+      return {QueryRow(strip, 0).template Query<float>(), run_.q.token_stride};
+    if (run_.q.dtype == DType::f16)
+      ConvertQueries<f16>(strip, rows);
+    else
+      ConvertQueries<bf16>(strip, rows);
+    return {Space(shape_.q), static_cast<std::ptrdiff_t>(shape_.query_stride)};
   }
 
   template <class T>
-  void PackQueriesAs(const Strip& strip, std::size_t rows) {
+  void ConvertQueries(const Strip& strip, std::size_t rows) const {
     for (std::size_t r = 0; r < rows; ++r)
-      PackQuery(QueryRow(strip, r).template Query<T>(), problem_.key_dim, rules_.query_scale,
-                strip.q + r * shape_.query_stride, shape_.query_stride);
-  }
-
-  void PackQueriesOf(const Strip& strip, std::size_t rows) {
-    switch (run_.q.dtype) {
-      case DType::f16: return PackQueriesAs<f16>(strip, rows);
-      case DType::bf16: return PackQueriesAs<bf16>(strip, rows);
-      default: return PackQueriesAs<float>(strip, rows);
-    }
+      PackQuery(QueryRow(strip, r).template Query<T>(), problem_.key_dim,
+                Space(shape_.q) + r * shape_.query_stride);
   }
 
   // Values are read in place where their floats lie one after the other, in whole cache lines.
@@ -238,12 +247,16 @@ class Block {
     const std::size_t key = t.begin + panel * kPanel;
     const std::size_t stride = shape_.score_stride();
     float* s = Space(shape_.s);
+    const Queries queries = QueriesOf(strip, R);
+    PrefetchRows(run_.q, strip, R,
+                 std::min(2 * R, block_.first_query + block_.queries - strip.query));
+    if (last.end <= t.end) PrefetchRows(run_.out, strip, 0, R);
 
     ahead_of_scores_.Clear();
     for (const ScoreView* view : {&rules_.bias, &rules_.mask})
       ScoresAhead(*view, strip, R, key, end);
     ahead_of_scores_.Spread(panels);
-    ScorePanels<R>(strip.q, shape_.query_stride, t.k + panel * kPanel * problem_.key_dim,
+    ScorePanels<R>(queries.data, queries.stride, t.k + panel * kPanel * problem_.key_dim,
                    problem_.key_dim, panels, s, stride, [&] {
                      ahead_.Step();
                      ahead_of_scores_.Step();
@@ -272,9 +285,34 @@ class Block {
     float factor[R];
     Soften<R>(strip, s, panels * kPanel, factor);
     const float* v = t.v + (begin - t.begin) * shape_.value_stride;
-    const auto add = untouched ? AddValues<R, true> : AddValues<R, false>;
-    add(s + (begin - key), stride, v, shape_.value_stride, end - begin, factor, strip.o,
-        shape_.value_stride);
+    if (last.end <= t.end && writes_in_place_) {  // the last of the strip: straight to the result
+      float scale[R];
+      for (std::size_t r = 0; r < R; ++r) scale[r] = EndRow(strip, R, r);
+      float* out = QueryRow(strip, 0).Result();
+      AddValues<R>(s + (begin - key), stride, v, shape_.value_stride, end - begin,
+                   {untouched ? nullptr : strip.o, shape_.value_stride, factor},
+                   [&](std::size_t c, const V(&sum)[R][kPanelVectors]) HWY_ATTR {
+                     StoreScaledRows<R>(sum, scale, out + c, run_.out.token_stride);
+                   });
+      strip.l[0] = kFinished;
+    } else {
+      AddValues<R>(s + (begin - key), stride, v, shape_.value_stride, end - begin,
+                   {untouched ? nullptr : strip.o, shape_.value_stride, factor},
+                   [&](std::size_t c, const V(&sum)[R][kPanelVectors])
+                       HWY_ATTR { StoreRows<R>(sum, strip.o + c, shape_.value_stride); });
+    }
+  }
+
+  // Rows [begin, end) from the first of a strip on: those of the next strip, or of the result.
+  template <class View>
+  void PrefetchRows(const View& view, const Strip& strip, std::size_t begin, std::size_t end) {
+    const std::size_t bytes = view.dim * size_of(view.dtype);
+    const std::ptrdiff_t stride =
+        view.token_stride * static_cast<std::ptrdiff_t>(size_of(view.dtype));
+    const std::byte* row = QueryRow(strip, 0).Address(view);
+    for (std::size_t r = begin; r < end; ++r)
+      for (std::size_t b = 0; b < bytes; b += 64)
+        Prefetch(row + static_cast<std::ptrdiff_t>(r) * stride + b);
   }
 
   // The part of a mask or bias that a strip will read.
@@ -293,8 +331,10 @@ class Block {
     const D d;
     float largest[R];
     MaxOfRows<R>(s, shape_.score_stride(), cols, largest);
+    // All the factors first: each waits for itself, and a row of exponentials hides none of it.
+    HEED_UNROLL
+    for (std::size_t r = 0; r < R; ++r) factor[r] = GrowMax(largest[r], strip.m[r]);
     for (std::size_t r = 0; r < R; ++r) {
-      factor[r] = GrowMax(largest[r], strip.m[r]);
       const V sums = ExpOf(s + r * shape_.score_stride(), cols, strip.m[r]);
       float* l = strip.l + r * kLanes;
       hn::Store(hn::MulAdd(hn::Load(d, l), hn::Set(d, factor[r]), sums), d, l);
@@ -311,9 +351,10 @@ class Block {
       const KeyRange range = row.Range();
       float* hidden = Space(shape_.scratch);  // 1 or 0 for each key
       for (std::size_t j = begin; j < end; ++j)
-        hidden[j - key] = !range.contains(j) || row.Hides(j) ||
-                          (rules_.mod && s[j - key] == -kInf &&
-                           !row.MinusInfinityBeforeMod(j, PackedScore(strip, r, t, j)));
+        hidden[j - key] =
+            !range.contains(j) || row.Hides(j) ||
+            (rules_.mod && s[j - key] == -kInf &&
+             !row.MinusInfinityBeforeMod(j, PackedScore(QueriesOf(strip, rows), r, t, j)));
       const std::size_t cols = (end - key + kPanel - 1) / kPanel * kPanel;
       float scale;
       Soften<1>({.m = strip.m + r, .l = strip.l + r * kLanes}, s, cols, &scale);
@@ -331,34 +372,51 @@ class Block {
     }
   }
 
-  // q . k of row r and key j of a tile.
-  float PackedScore(const Strip& strip, std::size_t r, const KeyTile& t, std::size_t j) const {
+  // The score of row r and key j of a tile.
+  float PackedScore(const Queries& q, std::size_t r, const KeyTile& t, std::size_t j) const {
     const std::size_t n = j - t.begin;
     const float* k = t.k + n / kPanel * kPanel * problem_.key_dim + n % kPanel;
     float dot = 0;
-    for (std::size_t c = 0; c < problem_.key_dim; ++c)
-      dot += strip.q[r * shape_.query_stride + c] * k[c * kPanel];
+    for (std::size_t c = 0; c < problem_.key_dim; ++c) dot += q.at(r, c) * k[c * kPanel];
     return dot;
   }
 
+  // The score of row r and key j, asked in rare cases when the tile may have gone.
   template <class T>
-  void Finish(const Strip& strip, std::size_t rows) {
+  float RawScoreAs(const Queries& q, std::size_t r, std::size_t j) const {
     const kernels::RowSource keys = run_.kv.k.of(sequence_, n_, block_.kv_head);
+    const float scale = rules_.query_scale * keys.scale(j);
+    float dot = 0;
+    for (std::size_t c = 0; c < problem_.key_dim; ++c)
+      dot += q.at(r, c) * (LoadOne(keys.row<T>(j) + c) * scale);
+    return dot;
+  }
+
+  float RawScore(const Queries& q, std::size_t r, std::size_t j) const {
+    switch (run_.kv.k.dtype) {
+      case DType::f16: return RawScoreAs<f16>(q, r, j);
+      case DType::bf16: return RawScoreAs<bf16>(q, r, j);
+      case DType::i8: return RawScoreAs<std::int8_t>(q, r, j);
+      default: return RawScoreAs<float>(q, r, j);
+    }
+  }
+
+  // Writes the logsumexp of row r and returns what its o is to be multiplied with.
+  float EndRow(const Strip& strip, std::size_t rows, std::size_t r) const {
+    const auto raw_score = [&](std::size_t j) { return RawScore(QueriesOf(strip, rows), r, j); };
+    return QueryRow(strip, r).End(strip.m[r], SumLanes(hn::Load(D(), strip.l + r * kLanes)),
+                                  raw_score);
+  }
+
+  void Finish(const Strip& strip, std::size_t rows) {
+    if (strip.l[0] == kFinished) return;
     if (strip.l[0] == kUntouched) {
       std::fill_n(strip.l, rows * kLanes, 0.0f);
       std::fill_n(strip.o, rows * shape_.value_stride, 0.0f);
     }
-    for (std::size_t r = 0; r < rows; ++r) {
-      const auto raw_score = [&](std::size_t j) {
-        float dot = 0;
-        for (std::size_t c = 0; c < problem_.key_dim; ++c)
-          dot +=
-              strip.q[r * shape_.query_stride + c] * (LoadOne(keys.row<T>(j) + c) * keys.scale(j));
-        return dot;
-      };
-      QueryRow(strip, r).Finish(strip.m[r], SumLanes(hn::Load(D(), strip.l + r * kLanes)),
-                                strip.o + r * shape_.value_stride, raw_score);
-    }
+    for (std::size_t r = 0; r < rows; ++r)
+      QueryRow(strip, r).Store(strip.o + r * shape_.value_stride, EndRow(strip, rows, r));
+    strip.l[0] = kFinished;
   }
 
   const kernels::Run& run_;
@@ -368,6 +426,7 @@ class Block {
   const std::size_t n_;
   const Sequence& sequence_;
   const kernels::PrefillBlock& block_;
+  const bool writes_in_place_;  // rows of the result are whole panels of floats
   Ahead ahead_, ahead_of_scores_;
 };
 

@@ -39,7 +39,7 @@ namespace {
 
 // Rows of one block, over all heads of the group: packing a tile of keys costs about as much as
 // one row of scores against it.
-constexpr std::size_t kBlockRows = 520;
+constexpr std::size_t kBlockRows = 516;
 // Keys of one tile: what 64 channels make of a quarter of a 512 KB second-level cache.
 constexpr std::size_t kTileFloats = 512 * 64;
 constexpr std::size_t kMostTileKeys = 512, kLeastTileKeys = 64;
@@ -102,7 +102,7 @@ PrefillShape prefill_shape(const Problem& problem, std::size_t queries, std::siz
     shape.floats += round_up(floats, kAlignment / sizeof(float));
     return begin;
   };
-  shape.q = take(checked_product("attention: workspace", {rows, shape.query_stride}));
+  shape.q = take(checked_product("attention: workspace", {geometry.strip, shape.query_stride}));
   shape.k = take(checked_product("attention: workspace", {tile, problem.key_dim}));
   shape.v = take(checked_product("attention: workspace", {tile, shape.value_stride}));
   shape.s = take(geometry.strip * shape.score_stride());

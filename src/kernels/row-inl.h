@@ -81,9 +81,16 @@ class Row {
     heed::HWY_NAMESPACE::HideOutside(Range(), key, cols, s);
   }
 
-  // Ends the row: o / l to `out` and the logsumexp. raw_score(j) is q . k_j, asked in rare cases.
+  // Ends the row: o / l to `out` and the logsumexp.
   template <class RawScore>
   void Finish(float m, float l, const float* o, RawScore&& raw_score) const {
+    Store(o, End(m, l, raw_score));
+  }
+
+  // Writes the logsumexp and returns what o is to be multiplied with. raw_score(j) is q . k_j,
+  // asked in rare cases.
+  template <class RawScore>
+  float End(float m, float l, RawScore&& raw_score) const {
     const float sink = kernels::sink_of(run_, head_);
     float scale = 1, lse = 0;
     if (l == 0.0f && m == -kInf && sink == -kInf && SeesAKey(raw_score)) {
@@ -103,9 +110,22 @@ class Row {
                                  kernels::kLn2);
       scale /= l;
     }
-    Store(o, scale);
     if (run_.lse) run_.lse.data[At(run_.lse)] = lse;
+    return scale;
   }
+
+  // The result, o times scale.
+  void Store(const float* o, float scale) const {
+    const TensorView& out = run_.out;
+    switch (out.dtype) {
+      case DType::f16: return StoreScaled(o, scale, static_cast<f16*>(out.data) + At(out));
+      case DType::bf16: return StoreScaled(o, scale, static_cast<bf16*>(out.data) + At(out));
+      default: return StoreScaled(o, scale, Result());
+    }
+  }
+
+  // Where it goes, if the result is of floats.
+  float* Result() const { return static_cast<float*>(run_.out.data) + At(run_.out); }
 
  private:
   template <class View>
@@ -125,15 +145,6 @@ class Row {
       if (!rules_.mod || MinusInfinityBeforeMod(j, raw_score(j))) return true;
     }
     return false;
-  }
-
-  void Store(const float* o, float scale) const {
-    const TensorView& out = run_.out;
-    switch (out.dtype) {
-      case DType::f16: return StoreScaled(o, scale, static_cast<f16*>(out.data) + At(out));
-      case DType::bf16: return StoreScaled(o, scale, static_cast<bf16*>(out.data) + At(out));
-      default: return StoreScaled(o, scale, static_cast<float*>(out.data) + At(out));
-    }
   }
 
   template <class T>

@@ -1,6 +1,7 @@
 // Steps 2 to 4 of the operator on a tile of scores: soft-cap, bias, ALiBi, score_mod, mask; and the
 // softmax step. Both kernels use these, so each rule exists once.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -239,13 +240,19 @@ HWY_INLINE void MaxOfRows(const float* s, std::size_t stride, std::size_t n, flo
   for (std::size_t r = 0; r < R; ++r) largest[r] = MaxLanes(m[r]);
 }
 
+// 2^n for an integer n <= 0; 0 below -126.
+HWY_INLINE float PowerOfTwo(float n) {
+  if (!(n >= -126.0f)) return 0.0f;
+  return std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
+}
+
 // Grows m to cover a score. m is kept an integer, so that rescaling is exact. Returns the factor
 // that rescales what has been accumulated so far.
 HWY_INLINE float GrowMax(float score, float& m) {
   if (!(score > m)) return 1.0f;
   const float before = m;
   m = std::ceil(score);
-  return hn::GetLane(Exp2(hn::Set(D(), before - m)));  // 0 from -infinity
+  return PowerOfTwo(before - m);  // 0 from -infinity
 }
 
 // s <- 2^(s - m) for N vectors, which are added to the first sums.
