@@ -3,25 +3,26 @@
 
     bench/peers/run.py --worker build-bench/heed_bench_worker --python build-peers/venv/bin/python
 
-Every competitor is a process of its own that holds the same inputs; they take turns, a fraction of a
-second each, round after round, and the best run of each counts. Every answer is checked against
-heed's, and heed's against the oracle. Prints a table, and replaces the one in docs/performance.md.
-`make bench-peers` builds and installs what this needs.
+Every competitor is a process of its own that holds the same inputs; they take turns of a twentieth of a
+second, round after round, each beginning when the threads of the one before are asleep, and the best
+run of each counts. Every answer is checked against heed's, and heed's against the oracle. Prints a
+table, and replaces the one in docs/performance.md. `make bench-peers` builds and installs what this
+needs.
 """
 import argparse
 import json
 import math
+import os
 import pathlib
 import statistics
 import sys
 import tempfile
-import time
 
 import report
 from competitor import Competitor, Gone
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-SETTLE = 0.02  # seconds for the threads of the one before to stop spinning
+TURN = 0.05  # seconds: short against the time for which a shared machine is slow, so that all see both
 # A way to compute that is this much slower than the best of its competitor is not tried again.
 HOPELESS = 3.0
 # Half the distance from 1 to the next number of a type.
@@ -35,6 +36,15 @@ def start_competitors(arguments):
     scripted = [Competitor(title, [arguments.python, str(FOLDER / script)])
                 for title, script in (("ONNX Runtime", "onnx_runtime.py"), ("PyTorch", "pytorch.py"))]
     return [native[0], *scripted, *native[1:]]
+
+
+def cores_of_round(number, threads):
+    """All cores, or as many as there are threads: others in the next round, for on a shared machine one
+    core may be slower than the next for a long time."""
+    if not hasattr(os, "sched_getaffinity"):
+        return set()
+    cores = sorted(os.sched_getaffinity(0))
+    return {cores[(number + n) % len(cores)] for n in range(threads)}
 
 
 class Race:
@@ -55,11 +65,20 @@ class Race:
                     request = {"shape": self.shape["label"]}
                 loaded.append((peer, self._load(peer, **request)))
         entrants = [(c, variant) for c, variants in loaded for variant in variants]
-        for _ in range(self.arguments.rounds):
+        rounds = 0
+        while rounds < self.arguments.rounds or self._measured() < self.arguments.seconds:
+            first = rounds % len(entrants)  # nobody always comes after the same one
             for threads in self.arguments.threads:
-                for competitor, variant in entrants:
+                for competitor, variant in entrants[first:] + entrants[:first]:
+                    competitor.place(cores_of_round(rounds, threads))
                     self._turn(competitor, variant, threads)
+            rounds += 1
         return [self._row(threads) for threads in self.arguments.threads]
+
+    def _measured(self):
+        """Seconds for which heed has run, at the thread count at which it has run least."""
+        return min(sum(times) for (title, _, _), times in self.times.items()
+                   if title == self.heed.title) / 1e3
 
     def _load(self, competitor, **request):
         """The variants that take part."""
@@ -89,10 +108,9 @@ class Race:
                   if t and title == competitor.title and n == threads]
         if times and min(times) > HOPELESS * min(rivals):
             return
-        reply = self._ask(competitor, op="run", variant=variant, threads=threads, runs=1,
-                          seconds=self.arguments.seconds / self.arguments.rounds)
+        reply = self._ask(competitor, op="run", variant=variant, threads=threads, runs=1, seconds=TURN)
         times += reply.get("ms", [])
-        time.sleep(SETTLE)
+        competitor.settle()
 
     def _error(self, competitor, variant):
         return self._ask(competitor, op="check", variant=variant).get("error", math.inf)
@@ -130,8 +148,8 @@ def main():
     parser.add_argument("--shapes", default="", help="names, for example P1,D2-f16; default: all")
     parser.add_argument("--threads", default="1,2", help="thread counts, default 1,2")
     parser.add_argument("--seconds", type=float, default=0.6,
-                        help="for each competitor, shape and thread count; default 0.6")
-    parser.add_argument("--rounds", type=int, default=4, help="turns it is spread over; default 4")
+                        help="for each competitor, shape and thread count, at least; default 0.6")
+    parser.add_argument("--rounds", type=int, default=4, help="turns it is spread over, at least; default 4")
     parser.add_argument("--scratch", default=None, help="folder for the inputs while they are passed")
     parser.add_argument("--results", required=True,
                         help="JSON file; rows measured now replace those it has")
