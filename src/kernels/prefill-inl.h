@@ -304,8 +304,10 @@ class Block {
   }
 
   // Rows [begin, end) from the first of a strip on: those of the next strip, or of the result.
+  // Inline, as GCC drops calls of a function that does nothing but ask.
   template <class View>
-  void PrefetchRows(const View& view, const Strip& strip, std::size_t begin, std::size_t end) {
+  HWY_INLINE void PrefetchRows(const View& view, const Strip& strip, std::size_t begin,
+                               std::size_t end) {
     const std::size_t bytes = view.dim * size_of(view.dtype);
     const std::ptrdiff_t stride =
         view.token_stride * static_cast<std::ptrdiff_t>(size_of(view.dtype));
@@ -402,7 +404,7 @@ class Block {
   }
 
   // Writes the logsumexp of row r and returns what its o is to be multiplied with.
-  float EndRow(const Strip& strip, std::size_t rows, std::size_t r) const {
+  HWY_INLINE float EndRow(const Strip& strip, std::size_t rows, std::size_t r) const {
     const auto raw_score = [&](std::size_t j) { return RawScore(QueriesOf(strip, rows), r, j); };
     return QueryRow(strip, r).End(strip.m[r], SumLanes(hn::Load(D(), strip.l + r * kLanes)),
                                   raw_score);
