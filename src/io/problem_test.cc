@@ -60,6 +60,7 @@ TEST(ProblemFile, WrittenOutItReadsBackTheSame) {
                 "alibi_slopes": [0.25], "sinks": ["-inf"], "window_left": 1)"),
         with(R"("heads": 2, "w_o": [[1], [2]], "b_o": [3], "b_q": [1, 2], "causal": "lower_right",
                 "bias": [[0, 1, "-inf"], [0, 0, 0], [1, 2, 3]], "mask": [[1, 0, 1]])"),
+        with(R"("mask": [[false, false, false]])"),
         std::string(R"({"keys": [[[1, 2]], [[3, 4]]], "query": [[5, 6], [7, 8]]})"),
         std::string(R"({"q": [[1]], "k": [[2], [3]], "context_tokens": ["a", "b"]})"),
         std::string(R"({"generate": {"tokens": 2, "dim": 2, "seed": 5}})")}) {

@@ -40,6 +40,15 @@ void add_matrix(JsonObject& json, std::string_view key, const Matrix& matrix) {
   if (!matrix.empty()) json.add(key, json_matrix(matrix));
 }
 
+// As true and false: a mask of nothing but 0 could also be one of 0 and −∞, which hides nothing.
+void add_mask(JsonObject& json, const Matrix& mask) {
+  if (mask.empty()) return;
+  std::vector<std::vector<bool>> rows(mask.rows, std::vector<bool>(mask.cols));
+  for (std::size_t i = 0; i < mask.rows; ++i)
+    for (std::size_t j = 0; j < mask.cols; ++j) rows[i][j] = mask(i, j) != 0;
+  json.add("mask", json_array(rows, json_bools));
+}
+
 void add_sequence(JsonObject& json, const Sequence& s) {
   if (!s.tokens.empty()) json.add("tokens", json_strings(s.tokens));
   if (!s.context_tokens.empty()) json.add("context_tokens", json_strings(s.context_tokens));
@@ -48,7 +57,7 @@ void add_sequence(JsonObject& json, const Sequence& s) {
   add_heads(json, "q", s.q);
   add_heads(json, "k", s.k);
   add_heads(json, "v", s.v);
-  add_matrix(json, "mask", s.mask);
+  add_mask(json, s.mask);
   add_matrix(json, "bias", s.bias);
   if (s.key_length) json.add("key_length", json_size(*s.key_length));
 }

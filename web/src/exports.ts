@@ -1,4 +1,5 @@
 // Saving the working: the core's own renderers write the file, the browser saves it.
+import { fileName } from "./lib/file_name";
 import { page } from "./page.svelte";
 
 export type ExportFormat = "latex" | "markdown" | "svg" | "html" | "json" | "problem";
@@ -11,9 +12,6 @@ export const FORMATS: { format: ExportFormat; label: string; extension: string; 
   { format: "json", label: "JSON trace", extension: "json", type: "application/json" },
   { format: "problem", label: "problem file", extension: "problem.json", type: "application/json" },
 ];
-
-const fileName = (title: string) =>
-  title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60) || "attention";
 
 async function textOf(format: ExportFormat): Promise<string> {
   if (format === "problem")

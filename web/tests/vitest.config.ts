@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   root: new URL("..", import.meta.url).pathname,
+  server: { fs: { allow: ["..", "."] } }, // the examples lie beside web/
   test: {
     include: ["**/*.test.ts"],
     fileParallelism: false,

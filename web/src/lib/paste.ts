@@ -16,9 +16,15 @@ export function parseNumber(text: string): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
+const ROW = /\[([^[\]]*)\]/g;
+const AROUND_ROWS = /\b(np\.|numpy\.|torch\.)?(array|tensor|matrix)\(|\bdtype=[\w.'"<]+|[\s,();]/g;
+
+// Rows are the innermost brackets; what separates numbers is white space, a comma, or both.
 function fromBrackets(text: string): string[][] {
-  // Rows are the innermost brackets; what separates numbers is white space, a comma, or both.
-  const rows = [...text.matchAll(/\[([^[\]]*)\]/g)].map((match) => match[1] ?? "");
+  const rest = text.replace(ROW, "").replace(AROUND_ROWS, "");
+  if (/^\[\[[[\]]*\]\]$/.test(rest)) throw new Error("what was pasted is a list of matrices, expected one matrix");
+  if (rest !== "" && rest !== "[]") throw new Error(`what was pasted is cut short or no matrix: “${rest.slice(0, 24)}” is left over`);
+  const rows = [...text.matchAll(ROW)].map((match) => match[1] ?? "");
   return rows.map((row) => row.split(/[\s,]+/).filter((cell) => cell !== ""));
 }
 
@@ -33,16 +39,14 @@ function fromLatex(text: string): string[][] {
     .filter((row) => row.some((cell) => cell !== ""));
 }
 
+const SEPARATORS = ["\t", ";", ","];
+
 function fromLines(text: string): string[][] {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
-  const separator = lines.some((line) => line.includes("\t"))
-    ? /\t/
-    : lines.some((line) => line.includes(";"))
-      ? /;/
-      : lines.some((line) => line.includes(","))
-        ? /,/
-        : /\s+/;
-  return lines.map((line) => line.trim().split(separator).map((cell) => cell.trim()));
+  const separator = SEPARATORS.find((mark) => lines.some((line) => line.includes(mark)));
+  // Between white space nothing can be missing; beside a tab or comma an empty cell is one.
+  const cells = (line: string) => (separator === undefined ? line.trim().split(/\s+/) : line.split(separator));
+  return lines.map((line) => cells(line).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")));
 }
 
 // Throws with the place and what stands there.
@@ -52,7 +56,7 @@ export function parseMatrix(text: string): Rows {
     : text.includes("[")
       ? fromBrackets(text)
       : fromLines(text);
-  if (cells.length === 0) throw new Error("nothing to paste: no numbers in it");
+  if (cells.length === 0 || cells[0]?.length === 0) throw new Error("nothing to paste: no numbers in it");
   const columns = cells[0]?.length ?? 0;
   return cells.map((row, i) => {
     if (row.length !== columns)

@@ -89,7 +89,7 @@ export function setSequenceField(problem: ProblemFile, sequence: number, field: 
 
 // ------------------------------------------------------------------------------------- sizes
 
-export function resizeRows(rows: Rows, height: number, width: number, fill = 0): Rows {
+export function resizeRows<T>(rows: T[][], height: number, width: number, fill: T): T[][] {
   return Array.from({ length: height }, (_, i) =>
     Array.from({ length: width }, (_, j) => rows[i]?.[j] ?? fill),
   );
@@ -137,7 +137,7 @@ export function sizesOf(problem: ProblemFile, sequence: number): ProblemSizes {
   };
 }
 
-const each = (value: unknown, change: (rows: Rows) => Rows): unknown =>
+const each = (value: unknown, change: (rows: Rows) => unknown): unknown =>
   isMatrix(value) ? change(value) : isHeads(value) ? value.map(change) : value;
 
 // One matrix, or the list of one per head; new heads begin as copies of the last.
@@ -186,7 +186,7 @@ export function resize(problem: ProblemFile, sequence: number, wanted: Partial<P
       const shape = shapes[name];
       if (result[name] === undefined || !shape) continue;
       const headed = perHead[name] === undefined ? result[name] : withHeads(result[name], perHead[name]);
-      result[name] = each(headed, (rows) => resizeRows(rows, ...shape));
+      result[name] = each(headed, (rows) => resizeRows(rows, ...shape, 0));
     }
     return result;
   };
@@ -196,8 +196,9 @@ export function resize(problem: ProblemFile, sequence: number, wanted: Partial<P
     const next = resized(fields, PER_SEQUENCE);
     next.tokens = resizeTokens(next.tokens, size.queries);
     next.context_tokens = resizeTokens(next.context_tokens, size.keys);
-    for (const [field, fill] of [["mask", 1], ["bias", 0]] as const)
-      next[field] = each(next[field], (rows) => resizeRows(rows, rows.length === 1 ? 1 : size.queries, size.keys, fill));
+    for (const [field, fill] of [["mask", true], ["bias", 0]] as const)
+      next[field] = each(next[field], (rows: unknown[][]) =>
+        resizeRows(rows, rows.length === 1 ? 1 : size.queries, size.keys, fill));
     if (count(next.key_length, 0) > size.keys) next.key_length = size.keys;
     return Object.fromEntries(Object.entries(next).filter(([, value]) => value !== undefined));
   });
@@ -210,7 +211,7 @@ export function resize(problem: ProblemFile, sequence: number, wanted: Partial<P
 
 // ------------------------------------------------------------------------------------- new ones
 
-const zeros = (rows: number, cols: number): Rows => resizeRows([], rows, cols);
+const zeros = (rows: number, cols: number): Rows => resizeRows([], rows, cols, 0);
 const numbered = (n: number) => Array.from({ length: n }, (_, i) => `token ${i + 1}`);
 
 export type Template = "self" | "cross" | "heads" | "qkv";

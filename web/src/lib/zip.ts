@@ -11,6 +11,7 @@ const LOCAL_SIZE = 30;
 const CENTRAL_SIZE = 46;
 const END_SIZE = 22;
 const LONGEST_COMMENT = 0xffff;
+const VERSION = 20; // of the format, needed by who reads it
 const STORED = 0;
 const DEFLATED = 8;
 
@@ -57,7 +58,7 @@ function membersOf(bytes: Uint8Array<ArrayBuffer>): Member[] {
 
 // The fields that a member's own header and the directory's entry have in common.
 function writeFields(view: DataView, at: number, { name, crc, size }: Member): void {
-  view.setUint16(at, 20, true); // version of the format that is needed
+  view.setUint16(at, VERSION, true);
   view.setUint32(at + 10, crc, true);
   view.setUint32(at + 14, size, true);
   view.setUint32(at + 18, size, true);
@@ -79,6 +80,7 @@ function zipOf(members: Member[]): Uint8Array<ArrayBuffer> {
     bytes.set(name, local + LOCAL_SIZE);
     bytes.set(packed, local + LOCAL_SIZE + name.length);
     view.setUint32(central, CENTRAL, true);
+    view.setUint16(central + 4, VERSION, true);
     writeFields(view, central + 6, member);
     view.setUint32(central + 42, local, true);
     bytes.set(name, central + CENTRAL_SIZE);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { describe, expect, inject, it } from "vitest";
 import { heed } from "../support/cli";
-import { drop, example, goTo, inspector, onPage, pickExample, plainProblem } from "../support/on_page";
+import { drop, example, goTo, inspector, onPage, pickExample, plainProblem, pressAtOnce } from "../support/on_page";
 import { root } from "../support/page_file";
 
 const problemFile = join(root, "examples/i-love-ai.json");
@@ -42,6 +42,16 @@ describe("check mode", () => {
     const cell = (row: number, col: number) => page.locator(".work tbody tr").nth(row).locator("td").nth(col);
     for (const { mark, row, col } of marks.findings.filter(({ id, mark }) => id === "S" && mark !== "missing"))
       expect(await cell(row, col).getAttribute("class")).toContain(mark);
+  }));
+
+  it("takes what is typed faster than anything is drawn, each number in its own cell", onPage(async (page) => {
+    await page.getByRole("button", { name: "check", exact: true }).click();
+    await page.getByRole("textbox", { name: "S, row I, column I", exact: true }).focus();
+    const entries = ["10", "11", "12", "13", "14", "15", "16", "17", "18"];
+    await pressAtOnce(page, ...entries.flatMap((entry) => [...entry, "Enter"]));
+    const values = () => page.locator(".work tbody input").evaluateAll((inputs) => inputs.map((input) => (input as HTMLInputElement).value));
+    expect(await values()).toEqual(entries);
+    await expect.poll(() => page.getByText("9 of").innerText()).toContain("9 of");
   }));
 
   it("marks a dropped solution file as heed check marks it", onPage(async (page) => {

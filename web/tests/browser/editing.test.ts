@@ -2,7 +2,8 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import type { ProblemFile } from "../../src/engine/types";
-import { alertText, expectShown, goTo, grid, onPage, openProblem, plainProblem } from "../support/on_page";
+import { heedOutput } from "../support/cli";
+import { alertText, download, expectShown, goTo, grid, onPage, openProblem, plainProblem, pressAtOnce } from "../support/on_page";
 
 const field = (page: Page, label: string) => page.getByRole("textbox", { name: label, exact: true });
 const type = async (page: Page, label: string, text: string) => {
@@ -25,6 +26,12 @@ it("recomputes every step when an entry of X is typed over", onPage(async (page)
     await goTo(page, id);
     await expectShown(page, edited, id);
   }
+}));
+
+it("takes what is typed faster than anything is computed, each number in its own cell", onPage(async (page) => {
+  await field(page, "X, row I, column 1").focus();
+  await pressAtOnce(page, ..."2↵3↵4↵5↵6↵7↵".split("").map((key) => (key === "↵" ? "Enter" : key)));
+  await expectShown(page, { ...loveAi(), x: [[2, 5], [3, 6], [4, 7]] }, "S");
 }));
 
 it("renames tokens everywhere", onPage(async (page) => {
@@ -89,6 +96,37 @@ describe("options", () => {
     await page.getByRole("gridcell", { name: "I sees AI: no", exact: true }).focus();
     await page.keyboard.press("Space");
     await expectShown(page, loveAi(), "A");
+  }));
+
+  it("a mask is drawn faster than it is computed", onPage(async (page) => {
+    await page.getByRole("gridcell", { name: "I sees I: yes", exact: true }).focus();
+    await pressAtOnce(page, "Space", "ArrowRight", "Space", "ArrowDown", "Space");
+    const mask = [[false, false, true], [true, false, true], [true, true, true]];
+    await goTo(page, "A");
+    await expectShown(page, { ...loveAi(), mask }, "A");
+  }));
+
+  it("a mask that hides every key from every query, drawn in one go, goes to the command line and back", onPage(async (page) => {
+    const cells = page.getByRole("grid", { name: /^Who sees whom/ }).getByRole("gridcell");
+    await cells.first().scrollIntoViewIfNeeded();
+    const centres = await Promise.all(Array.from({ length: 9 }, async (_, k) => {
+      const { x, y, width, height } = (await cells.nth(k).boundingBox())!;
+      return [x + width / 2, y + height / 2] as const;
+    }));
+    await page.mouse.move(...centres[0]!);
+    await page.mouse.down();
+    for (const centre of centres) await page.mouse.move(...centre);
+    await page.mouse.up();
+    await goTo(page, "A");
+    await expect.poll(() => grid(page, "A").locator("td.hidden").count()).toBe(9);
+    expect(await page.locator("[role=alert]").count()).toBe(0);
+    const saved = await download(page, "problem file");
+    expect((JSON.parse(saved) as ProblemFile).mask).toEqual(Array(3).fill([false, false, false]));
+    const trace = await heedOutput(["explain", "-", "--format", "json"], saved);
+    expect(await download(page, "JSON trace")).toBe(trace);
+    await openProblem(page, JSON.stringify((JSON.parse(trace) as { problem: ProblemFile }).problem));
+    await goTo(page, "A");
+    await expect.poll(() => grid(page, "A").locator("td.hidden").count()).toBe(9);
   }));
 
   it("a query that sees nothing gets no weights, and the page says so", onPage(async (page) => {

@@ -1,7 +1,10 @@
 // What someone sees who opens the page for the first time, from wherever it was opened.
+import { join } from "node:path";
 import { describe, expect, inject, it } from "vitest";
-import { example, inspector, currentStep, expectShown, onPage, pickExample, grid } from "../support/on_page";
-import { pageUrl } from "../support/browser";
+import { pageUrl, type Visit } from "../support/browser";
+import { heedOutput } from "../support/cli";
+import { example, inspector, currentStep, expectShown, freshVisit, onPage, pickExample, grid } from "../support/on_page";
+import { root } from "../support/page_file";
 
 const ways = [
   { way: "opened from disk", url: () => pageUrl, name: "i-love-ai", title: "I love AI" },
@@ -35,6 +38,26 @@ describe.each(ways)("the page $way", ({ url, name, title }) => {
     }).catch((error: Error) => error.message);
     expect(ran).toBe("no");
   }, /Content Security Policy/));
+});
+
+describe("a browser that cannot compute is shown one example, worked out beforehand", () => {
+  async function expectWorkedExample({ context, page, problems }: Visit) {
+    await page.goto(pageUrl);
+    const fallback = page.locator("#fallback");
+    await fallback.waitFor();
+    expect(await fallback.innerText()).toContain("needs JavaScript and WebAssembly");
+    expect(await fallback.locator("pre").textContent()).toBe(await heedOutput(["explain", join(root, "examples/i-love-ai.json")]));
+    expect(problems).toEqual([]);
+    await context.close();
+  }
+
+  it("without JavaScript", async () => expectWorkedExample(await freshVisit({ javaScriptEnabled: false })));
+
+  it("without WebAssembly", async () => {
+    const visit = await freshVisit();
+    await visit.page.addInitScript(() => Reflect.deleteProperty(globalThis, "WebAssembly"));
+    await expectWorkedExample(visit);
+  });
 });
 
 it("asks for nothing but itself", async () => {

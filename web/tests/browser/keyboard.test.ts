@@ -52,8 +52,21 @@ it("has one tab stop per grid", onPage(async (page) => {
   expect(new Set(stops)).toEqual(new Set([1]));
 }));
 
-it("lies still where motion is unwelcome", onPage(async (page) => {
+it("lies still where motion is unwelcome, also while it plays", onPage(async (page) => {
+  const moving = () => page.evaluate(() => document.getAnimations().filter(({ playState }) => playState === "running").length);
+  // A step that opens is in its place with the next frame, or has glided there.
+  const places = await page.evaluateHandle(() => {
+    const seen = new Set<number>();
+    document.querySelector(".centre")!.addEventListener("scroll", (event) => seen.add((event.target as Element).scrollTop));
+    return seen;
+  });
   await press(page, "]", "]", "]");
-  const moving = await page.evaluate(() => document.getAnimations().filter(({ playState }) => playState === "running").length);
-  expect(moving).toBe(0);
+  expect(await moving()).toBe(0);
+  const before = await currentStep(page);
+  await page.getByLabel("speed").fill("8");
+  await page.getByRole("button", { name: "▶ play" }).click();
+  await expect.poll(() => currentStep(page), { timeout: 10_000 }).not.toBe(before);
+  expect(await moving()).toBe(0);
+  await page.getByRole("button", { name: "⏸ pause" }).click();
+  expect(await page.evaluate((seen) => seen.size, places)).toBeLessThanOrEqual(6);
 }, { reducedMotion: "reduce" }));

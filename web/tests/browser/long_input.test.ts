@@ -1,8 +1,10 @@
 // Ten thousand tokens from .npy and .npz files: a map, its digits, progress, and an end to it.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { npy, npz } from "../support/arrays";
-import { liveRegion, onPage } from "../support/on_page";
+import { dragIn, liveRegion, onPage } from "../support/on_page";
 import { importArrays } from "../support/states";
 
 const TOKENS = 10_000;
@@ -49,6 +51,18 @@ describe("10,000 tokens", () => {
 });
 
 describe("arrays", () => {
+  it("are dragged in from the disk, .npy and .npz", onPage(async (page) => {
+    const files = { "q.npy": npy(40, DIM, q), "k.npy": npy(60, DIM, k), "qk.npz": npz({ q: npy(50, DIM, q), k: npy(50, DIM, k) }) };
+    const path = (name: string) => join(inject("scratch"), name);
+    for (const [name, bytes] of Object.entries(files)) writeFileSync(path(name), bytes);
+    for (const [names, sizes] of [[["q.npy", "k.npy"], "40 queries × 60 keys"], [["qk.npz"], "50 queries × 50 keys"]] as const) {
+      await dragIn(page, ...names.map(path));
+      await start(page);
+      await expect.poll(() => page.getByRole("region", { name: "Overview" }).innerText()).toContain(sizes);
+      await page.getByRole("button", { name: "back to the small problem" }).click();
+    }
+  }));
+
   it.each([false, true])("from one .npz (deflated: %s), with a causal mask", (deflated) => onPage(async (page) => {
     const small = 300;
     await importArrays(page, { "qk.npz": npz({ Q: npy(small, DIM, q), K: npy(small, DIM, k) }, { deflated }) });

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { describe, expect, inject, it } from "vitest";
 import { heedOutput } from "../support/cli";
-import { currentStep, download, drop, example, expectShown, goTo, grid, inspector, onPage, openProblem, pickExample, plainProblem } from "../support/on_page";
+import { pageUrl } from "../support/browser";
+import { currentStep, download, dragIn, drop, example, expectShown, goTo, grid, inspector, liveRegion, onPage, openProblem, pickExample, plainProblem } from "../support/on_page";
 import { root } from "../support/page_file";
 
 const FORMATS: [string, string][] = [
@@ -74,6 +75,20 @@ describe("a link", () => {
 });
 
 describe("a dropped problem file", () => {
+  it("is dragged in from the disk", onPage(async (page) => {
+    await dragIn(page, join(root, "examples/b-cross-attention.json"));
+    await expect.poll(() => liveRegion(page)).toBe("opened b-cross-attention.json");
+    await expectShown(page, example("b-cross-attention"), "S");
+    expect(page.url()).toContain(pageUrl); // the browser has not gone to the file itself
+  }));
+
+  it("with its solution is marked at once", onPage(async (page) => {
+    await dragIn(page, join(root, "examples/selfish.json"));
+    await expectShown(page, example("selfish"), "S");
+    await dragIn(page, join(root, "examples/selfish.solution.json"));
+    await expect.poll(() => page.locator("p.verdict").innerText()).toMatch(/\d+ correct · ✗ \d+ wrong/);
+  }));
+
   it("is opened, with comments in it", onPage(async (page) => {
     await openProblem(page, `// my own\n${example("selfish")}`);
     await expectShown(page, example("selfish"), "S");

@@ -45,6 +45,28 @@ it("plays entry by entry until it is paused", onPage(async (page) => {
   expect(await inspector(page).locator(".name").innerText()).toBe(paused);
 }));
 
+it("plays from entry to entry and step to step, and ends by itself at the last", onPage(async (page) => {
+  await page.getByLabel("speed").fill("8");
+  await goTo(page, "Z");
+  await grid(page, "Z").locator("td[role=gridcell]").first().click();
+  const names = await page.evaluateHandle(() => {
+    const seen: string[] = [];
+    const note = () => {
+      const name = document.querySelector(".inspector .name")?.textContent ?? "";
+      if (name !== seen.at(-1)) seen.push(name);
+    };
+    new MutationObserver(note).observe(document.body, { subtree: true, childList: true, characterData: true });
+    return seen;
+  });
+  await button(page, "▶ play").click();
+  await page.getByRole("button", { name: /pause/ }).waitFor();
+  await page.getByRole("button", { name: /▶ play/ }).waitFor();
+  expect(await currentStep(page)).toBe(steps().at(-1));
+  const tokens = ["I", "love", "AI"];
+  const all = (id: string) => tokens.flatMap((row) => tokens.map((col) => `${id}[${row}, ${col}]`));
+  expect(await names.jsonValue()).toEqual([...all("Z").slice(1), ...all("A"), ...tokens.map((row) => `O[${row}, 1]`)]);
+}));
+
 describe("the views of a product", () => {
   const total = (page: Page) => page.locator(".combination .total tbody td").allInnerTexts();
 
@@ -112,6 +134,26 @@ it("shows two heads as A, B and A − B", onPage(async (page) => {
   for (const head of [0, 1])
     expect(await heads.getByRole("table", { name: `S of head ${head + 1}` }).locator("td:not(:empty)").allInnerTexts())
       .toEqual(matrixOf(solved, "S", head).cells!.text);
+}));
+
+it("lets the rows of the batch-parallel example advance together", onPage(async (page) => {
+  await pickExample(page, "Selfish attention, three batch rows");
+  const lanes = page.locator(".lane");
+  const solved = solve(example("selfish"));
+  expect(await lanes.locator("h4").allInnerTexts()).toEqual(["Sequence 1", "Sequence 2", "Sequence 3"]);
+  while (await button(page, "Next step").isEnabled()) {
+    await button(page, "Next step").click();
+    const id = (await page.locator("[aria-current=step]").getAttribute("aria-label"))!.split(",")[0]!;
+    for (const batch of [0, 1, 2]) {
+      const wanted = solved.matrices.find((m) => m.id === id && m.batch === batch)!.cells!.text;
+      expect(await lanes.nth(batch).locator("table").last().locator("td[role=gridcell]").allInnerTexts()).toEqual(wanted);
+    }
+  }
+  await goTo(page, "S");
+  await page.getByLabel("speed").fill("8");
+  await button(page, "▶ play").click();
+  await expect.poll(() => page.locator(".lane td.selected").evaluateAll((cells) => cells.map((cell) => (cell as HTMLTableCellElement).cellIndex)))
+    .toEqual([2, 2, 2]);
 }));
 
 it("lets the sequences of a batch advance together", onPage(async (page) => {

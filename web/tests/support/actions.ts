@@ -20,6 +20,21 @@ export async function drop(page: Page, ...files: Dropped[]): Promise<void> {
   }, files);
 }
 
+// Files of the disk, dragged over the page and let go there, as the browser itself reports it.
+export async function dragIn(page: Page, ...paths: string[]): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const send = (type: "dragEnter" | "dragOver" | "drop") =>
+    session.send("Input.dispatchDragEvent", { type, x: 600, y: 400, data: { items: [], files: paths, dragOperationsMask: 1 } });
+  await send("dragEnter");
+  await send("dragOver");
+  await page.getByText("Drop a problem file").waitFor();
+  await send("drop");
+  await page.getByText("Drop a problem file").waitFor({ state: "detached" });
+}
+
+// One key after the other, none of them waiting for what the one before it does.
+export const pressAtOnce = (page: Page, ...keys: string[]) => Promise.all(keys.map((key) => page.keyboard.press(key)));
+
 export const liveRegion = (page: Page) => page.locator("[role=status]").innerText();
 export const alertText = (page: Page) => page.locator("[role=alert]").innerText();
 export const inspector = (page: Page) => page.locator("section[aria-label^=Inspector]");

@@ -14,6 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
+export const freshVisit = (options?: Parameters<Browser["newContext"]>[0]) => visit(browser, options);
+
 // `expected`: what the console may say because the test provokes it.
 type Options = Parameters<Browser["newContext"]>[0] & { url?: string; expected?: RegExp };
 
