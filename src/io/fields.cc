@@ -87,8 +87,9 @@ class Flattener {
   }
 
   void leaf(const JsonValue& value) {
-    require(value.kind != Kind::array && value.kind != Kind::object, spot(), " is ",
-            name_of(value.kind), ", expected a number", at_line(value.line));
+    // There are many leaves: what is said of one is put into words only when it is wrong.
+    if (value.kind == Kind::array || value.kind == Kind::object)
+      fail(spot(), " is ", name_of(value.kind), ", expected a number", at_line(value.line));
     nested_.leaves.push_back(&value);
   }
 
@@ -178,9 +179,9 @@ Numbers read_numbers(const JsonValue& value, const std::string& name, std::size_
   for (std::size_t i = 0; i < nested.leaves.size(); ++i) {
     const JsonValue& leaf = *nested.leaves[i];
     const auto place = [&] { return place_of(i, nested.shape); };
-    require((leaf.kind == Kind::boolean) == numbers.booleans, name, ": ", place(), " is ",
-            name_of(leaf.kind), " but the first is ", name_of(nested.leaves.front()->kind),
-            at_line(leaf.line));
+    if ((leaf.kind == Kind::boolean) != numbers.booleans)
+      fail(name, ": ", place(), " is ", name_of(leaf.kind), " but the first is ",
+           name_of(nested.leaves.front()->kind), at_line(leaf.line));
     if (numbers.booleans)
       numbers.values.push_back(leaf.boolean ? 1 : 0);
     else

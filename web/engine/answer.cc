@@ -39,11 +39,28 @@ Json version(Session&, const Request&) {
   return Object().add("version", HEED_VERSION);
 }
 
+// The entry that was being looked at, if the problem still has it: sent along, so that an edit is
+// drawn once and not twice.
+Json expansion_or_null(const Solved& solved, const Request& entry) {
+  const Node* found = nullptr;
+  for (const Node& candidate : solved.trace.nodes)
+    if (candidate.id == entry.at("id") && candidate.batch == index(entry, "batch") &&
+        candidate.head == index(entry, "head"))
+      found = &candidate;
+  const std::size_t row = index(entry, "row"), col = index(entry, "col");
+  if (found == nullptr || row >= found->values.rows || col >= found->values.cols) return {};
+  return expansion_json(solved, *found, row, col);
+}
+
 Json solve_problem(Session& session, const Request& request) {
   explain::NumberStyle style;
   style.digits = request.value("digits", style.digits);
   Solved solved = solve(explain::parse_problem(request.at("problem").get<std::string>()), style);
-  Json json = solved_json(solved, request.value("echo", true));
+  const Json json =
+      Object()
+          .add_all(solved_json(solved, request.value("echo", true)).text())
+          .add("expansion",
+               request.contains("entry") ? expansion_or_null(solved, request.at("entry")) : Json());
   session.slots.insert_or_assign(request.value("slot", std::string("main")), std::move(solved));
   return json;
 }

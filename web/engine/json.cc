@@ -1,5 +1,6 @@
 #include "engine/json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -9,7 +10,15 @@ namespace {
 // Bytes that are no UTF-8 pass: who decodes the answer shows them as U+FFFD.
 void append_quoted(std::string& into, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
+  const auto plain = [](char c) {
+    return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20;
+  };
   into += '"';
+  if (std::all_of(text.begin(), text.end(), plain)) {  // numbers, and most labels
+    into += text;
+    into += '"';
+    return;
+  }
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {

@@ -21,8 +21,13 @@ bool is_weights(const Node& node) {
   return node.id == "A";
 }
 
+// Whether entries of it can be hidden from a query.
+bool hides(const Node& node) {
+  return node.op == explain::Op::mask || is_weights(node);
+}
+
 bool is_hidden(const Trace& trace, const Node& node, std::size_t i, std::size_t j) {
-  if (node.op != explain::Op::mask && !is_weights(node)) return false;
+  if (!hides(node)) return false;
   return !hidden_by(trace, node.batch, i, j).empty();
 }
 
@@ -31,13 +36,14 @@ bool is_hidden(const Trace& trace, const Node& node, std::size_t i, std::size_t 
 Json shade(double value, double bound) {
   if (std::isnan(value)) return Json();
   const double relative = std::clamp(bound > 0 ? value / bound : value, -1.0, 1.0);
-  const int thousandths = static_cast<int>(std::lround(std::abs(relative) * 1000));
-  std::string text = relative < 0 && thousandths > 0 ? "-" : "";
-  if (thousandths == 1000) return Json::raw(text + "1");
-  text += "0.";
-  for (int unit = 100; unit > 0; unit /= 10)
-    text += static_cast<char>('0' + thousandths / unit % 10);
-  return Json::raw(std::move(text));
+  const auto thousandths = std::lround(std::abs(relative) * 1000);
+  if (thousandths == 0) return Json::raw("0");
+  char text[] = "-0.000";
+  if (thousandths == 1000) text[1] = '1';
+  text[3] = static_cast<char>('0' + thousandths / 100 % 10);
+  text[4] = static_cast<char>('0' + thousandths / 10 % 10);
+  text[5] = static_cast<char>('0' + thousandths % 10);
+  return Json::raw(relative < 0 ? text : text + 1);
 }
 
 std::string_view axis_name(Axis axis) {
@@ -197,12 +203,13 @@ Json window_json(const Solved& solved, const Node& node, std::size_t row, std::s
   const auto& format = solved.formats[static_cast<std::size_t>(&node - solved.trace.nodes.data())];
   const double bound = is_weights(node) ? 1 : solved.bounds.at(node.id);
   Array text, shades, hidden;
+  const bool masks = hides(node);
   bool any_hidden = false;
   for (std::size_t i = row; i < row + rows; ++i)
     for (std::size_t j = col; j < col + cols; ++j) {
       const bool is_masked = is_hidden(solved.trace, node, i, j);
       any_hidden = any_hidden || is_masked;
-      hidden.push(is_masked);
+      if (masks) hidden.push(is_masked);
       shades.push(is_masked ? Json() : shade(values(i, j), bound));
       text.push(!is_masked         ? explain::format(values(i, j), format)
                 : is_weights(node) ? explain::masked_weight(false)

@@ -4,7 +4,7 @@ import { page } from "./page.svelte";
 const VIEWS = ["entry", "row", "column", "outer"] as const;
 
 const isField = (target: EventTarget | null) =>
-  target instanceof HTMLElement && target.matches("input:not([type=checkbox], [type=radio]), select, textarea");
+  target instanceof HTMLElement && target.matches("input:not([type=checkbox], [type=radio]), select, textarea, [contenteditable]");
 
 export function onKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;

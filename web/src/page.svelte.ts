@@ -2,7 +2,7 @@
 import { Client } from "./engine/client";
 import type { Expansion, MatrixView, ProblemFile, Solved, Tensor, View } from "./engine/types";
 import { decodeLink, encodeLink } from "./lib/link";
-import { findMatrix, type Entry } from "./lib/places";
+import { findMatrix, samePlace, type Entry } from "./lib/places";
 import { readState, type LinkState, type Mode } from "./lib/state";
 
 export interface Settings {
@@ -19,6 +19,9 @@ const LONGEST_LINK = 200_000; // characters; mail programs and servers cut longe
 
 // A problem that was edited here has no lines that anyone could look up.
 const withoutLine = (error: unknown) => message(error).replace(/ \(line \d+\)$/, "");
+
+const isOf = ({ expansion: e }: Expansion, entry: Entry) =>
+  samePlace(e, entry) && e.row === entry.row && e.col === entry.col;
 
 export const message = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
@@ -84,7 +87,8 @@ class Page {
   // `echo`: ask for the problem as an object to edit, in the one form that the editors know.
   private async solve(slot: "main" | "other", source: Source, echo = true): Promise<Solved> {
     const problem = typeof source === "string" ? source : JSON.stringify(source);
-    return this.engine.call<Solved>({ do: "solve", slot, problem, echo, digits: this.settings.digits });
+    const entry = slot === "main" && this.entry ? { entry: this.entry } : {};
+    return this.engine.call<Solved>({ do: "solve", slot, problem, echo, digits: this.settings.digits, ...entry });
   }
 
   // Computes a problem that the editors changed and, if that works, makes it a step of the history.
@@ -200,6 +204,11 @@ class Page {
 
   private async expand() {
     const entry = this.entry;
+    const sent = this.solved?.expansion; // with the result itself
+    if (entry && sent && isOf(sent, entry)) {
+      this.expansion = sent;
+      return;
+    }
     try {
       const expansion = await this.engine.call<Expansion>({ do: "expand", slot: "main", ...entry });
       if (entry === this.entry) this.expansion = expansion;

@@ -69,6 +69,7 @@ export interface Solved {
   inputs: string; // origin of the inputs, in words
   weights: string;
   problem: ProblemFile | null; // normalised; null when it is too large to edit
+  expansion: Expansion | null; // of the entry that the request named, if there is such a one
 }
 
 // One line of a working, as text and as LaTeX.

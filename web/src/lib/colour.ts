@@ -24,8 +24,15 @@ function shadeScale(theme: Theme) {
     .clamp(true);
 }
 
-export const colourOf = (shade: number | null, theme: Theme): string | null =>
-  shade === null ? null : scales[theme](shade);
+// Shades come in thousandths, and thousands of them at once.
+const known = { light: new Map<number, string>(), dark: new Map<number, string>() };
+
+export function colourOf(shade: number | null, theme: Theme): string | null {
+  if (shade === null) return null;
+  let colour = known[theme].get(shade);
+  if (colour === undefined) known[theme].set(shade, (colour = scales[theme](shade)));
+  return colour;
+}
 
 // A map has no digits on it, so that its ends may be further apart.
 const MAP = {

@@ -16,7 +16,7 @@ const press = async (page: Page, ...keys: string[]) => {
 };
 
 it("walks from the bar through the inputs to an entry, and reads it out", onPage(async (page) => {
-  await tabTo(page, "input[aria-label='X, row I, column 1']");
+  await tabTo(page, "[aria-label='X, row I, column 1']");
   await page.keyboard.type("2");
   await press(page, "Enter");
   await tabTo(page, "table[role=grid][aria-label^='S,'] td");
@@ -60,7 +60,7 @@ it("lies still where motion is unwelcome, also while it plays", onPage(async (pa
     document.querySelector(".centre")!.addEventListener("scroll", (event) => seen.add((event.target as Element).scrollTop));
     return seen;
   });
-  await press(page, "]", "]", "]");
+  await press(page, "]", "]", "[");
   expect(await moving()).toBe(0);
   const before = await currentStep(page);
   await page.getByLabel("speed").fill("8");

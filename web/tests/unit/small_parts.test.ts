@@ -17,7 +17,7 @@ const matrix = (id: string, head: number, rest: Partial<MatrixView> = {}): Matri
 });
 // Two query heads share the keys of one.
 const solved: Solved = {
-  title: "", steps: [], inputs: "", weights: "", problem: null,
+  title: "", steps: [], inputs: "", weights: "", problem: null, expansion: null,
   sizes: { batch: 1, heads: 2, kvHeads: 1, parameters: "" },
   matrices: [
     matrix("X", 0, { heads: [0, 2] }),
