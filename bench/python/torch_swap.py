@@ -52,7 +52,7 @@ def main():
     parser.add_argument("--d-model", type=int, default=256)
     parser.add_argument("--heads", type=int, default=4)
     parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--turns", type=int, default=25)
     given = parser.parse_args()
     torch.manual_seed(0)
     model = torch.nn.Sequential(*(Block(given.d_model, given.heads) for _ in range(given.layers)))
