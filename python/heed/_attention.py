@@ -57,7 +57,7 @@ def attention(
                       cu_seqlens_q[n] to cu_seqlens_q[n + 1]
     score_mod         f(scores, batch, head, query, key) changes a tile of scores in place; its entry
                       [i, j] belongs to query + i and key + j. Called many times, from any thread.
-    out               where the result goes
+    out               where the result goes; shares no memory with what is read
     threads           at most this many; the result does not depend on it
 
     Returns the output, shaped like query with the last axis of value; with return_lse also the natural

@@ -163,9 +163,10 @@ void require_apart(std::string_view what, std::initializer_list<NamedRegion> wri
     if (!overlap(out.region, other.region)) return;
     const auto distance = reinterpret_cast<std::intptr_t>(out.region.data) -
                           reinterpret_cast<std::intptr_t>(other.region.data);
-    fail(what, ": ", out.name, " shares memory with ", other.name, ", whose first element lies ",
-         distance < 0 ? -distance : distance, " bytes ", distance < 0 ? "after" : "before",
-         " that of ", out.name);
+    require(distance != 0, what, ": ", out.name, " shares memory with ", other.name,
+            ": both begin at the same place");
+    fail(what, ": ", out.name, " shares memory with ", other.name, ", which begins ",
+         distance < 0 ? -distance : distance, " bytes ", distance < 0 ? "after" : "before", " it");
   };
   for (const NamedRegion* out = written.begin(); out != written.end(); ++out) {
     require(!overlaps_itself(out->region), what, ": ", out->name,

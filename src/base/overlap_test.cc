@@ -136,14 +136,12 @@ std::string refusal(std::initializer_list<NamedRegion> written,
 }
 
 TEST(Overlap, ErrorsNameBothAndTheirDistance) {
-  EXPECT_EQ(
-      refusal({{"out", bytes(0, 16)}}, {{"query", bytes(16, 32)}, {"key", bytes(12, 40)}}),
-      "attention: out shares memory with key, whose first element lies 12 bytes after that of "
-      "out");
-  EXPECT_EQ(
-      refusal({{"out", bytes(16, 32)}, {"lse", bytes(20, 24)}}, {}),
-      "attention: lse shares memory with out, whose first element lies 4 bytes before that of "
-      "lse");
+  EXPECT_EQ(refusal({{"out", bytes(0, 16)}}, {{"query", bytes(16, 32)}, {"key", bytes(12, 40)}}),
+            "attention: out shares memory with key, which begins 12 bytes after it");
+  EXPECT_EQ(refusal({{"out", bytes(0, 16)}}, {{"query", bytes(0, 4)}}),
+            "attention: out shares memory with query: both begin at the same place");
+  EXPECT_EQ(refusal({{"out", bytes(16, 32)}, {"lse", bytes(20, 24)}}, {}),
+            "attention: lse shares memory with out, which begins 4 bytes before it");
   EXPECT_THAT(refusal({{"out", at(0, 4, {1, 1, 3, 4}, {0, 0, 2, 1})}}, {}),
               HasSubstr("out has elements that share memory with each other"));
   EXPECT_EQ(refusal({{"out", bytes(0, 16)}, {"lse", bytes(16, 20)}}, {{"query", bytes(20, 32)}}),
