@@ -24,25 +24,25 @@ void insert(std::array<Axis, N>& axes, std::size_t& count, Axis axis) {
   axes[at] = axis;
 }
 
-// Axis n of a region, its step >= 0.
+// Axis n of a region, its step >= 0. The stride of an axis with one element may be any number.
 Axis axis_of(const Region& region, std::size_t n) {
+  if (region.sizes[n] <= 1) return {};
   const std::int64_t step = region.strides[n] * static_cast<std::int64_t>(region.element_bytes);
   return {step < 0 ? -step : step, static_cast<std::int64_t>(region.sizes[n]) - 1};
 }
 
 struct Bounds {
-  std::uintptr_t lowest = 0;  // element
-  std::int64_t extent = 0;    // bytes from there to the highest
+  std::int64_t lowest = 0;  // element
+  std::int64_t extent = 0;  // bytes from there to the highest
   bool empty = false;
 };
 
 Bounds bounds_of(const Region& region) {
-  Bounds bounds = {reinterpret_cast<std::uintptr_t>(region.data), 0, false};
+  Bounds bounds = {static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(region.data))};
   for (std::size_t n = 0; n < 4; ++n) {
     if (region.sizes[n] == 0) bounds.empty = true;
-    if (region.sizes[n] <= 1) continue;
     const std::int64_t extent = axis_of(region, n).extent();
-    if (region.strides[n] < 0) bounds.lowest -= static_cast<std::uintptr_t>(extent);
+    if (region.strides[n] < 0) bounds.lowest -= extent;
     bounds.extent += extent;
   }
   return bounds;
@@ -115,7 +115,7 @@ bool overlap(const Region& a, const Region& b) {
   const Bounds in_a = bounds_of(a), in_b = bounds_of(b);
   if (in_a.empty || in_b.empty) return false;
   const auto bytes = [](const Region& r) { return static_cast<std::int64_t>(r.element_bytes); };
-  const auto distance = static_cast<std::int64_t>(in_b.lowest - in_a.lowest);
+  const std::int64_t distance = in_b.lowest - in_a.lowest;
   if (distance >= in_a.extent + bytes(a) || -distance >= in_b.extent + bytes(b)) return false;
   // An element of b minus one of a is distance - in_a.extent plus a sum of all steps; they share a
   // byte if that is above -bytes(b) and below bytes(a).

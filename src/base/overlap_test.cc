@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <set>
 #include <string>
@@ -113,6 +114,14 @@ TEST(Overlap, LayoutsInUseAreToldApartAtOnce) {  // a million rows between those
       at(512 + 1024 * (std::ptrdiff_t{kTokens} - 1), 4, {1, 1, kTokens, 128}, {0, 0, -256, 1});
   EXPECT_FALSE(overlap(head(0), backwards));
   EXPECT_TRUE(overlap(head(1), backwards));
+}
+
+TEST(Overlap, TheStrideOfASingleElementDoesNotMatter) {
+  constexpr std::ptrdiff_t kFar = std::numeric_limits<std::ptrdiff_t>::max();
+  const Region a = at(0, 4, {1, 1, 1, 4}, {kFar, -kFar, kFar, 1});
+  EXPECT_TRUE(overlap(a, bytes(15, 16)));
+  EXPECT_FALSE(overlap(a, bytes(16, 17)));
+  EXPECT_FALSE(overlaps_itself(a));
 }
 
 TEST(Overlap, SameElementsAreInTheSameOrder) {

@@ -1,8 +1,8 @@
 // Threads: run independent tasks on oneTBB, or one after the other in a build without it.
 //
 // heed starts no threads of its own: tasks join the caller's arena, so that a program that limits
-// or pins oneTBB limits heed too; or the caller's team, if there is one (heed/threads.h). Which thread runs which task is unspecified; results never depend
-// on it.
+// or pins oneTBB limits heed too; or the caller's team, if there is one (heed/threads.h). Which
+// thread runs which task is unspecified; results never depend on it.
 #pragma once
 
 #include <cstddef>
