@@ -96,18 +96,44 @@ HWY_INLINE V InUnits(V x, V unit) {
   return hn::IfThenElse(hn::Gt(hn::Abs(x), most), x, product);
 }
 
-// s += unit * bias; -infinity hides whatever the score was, NaN included.
+// A bias whose product with the unit is finite.
+inline constexpr float kUsualBias = std::numeric_limits<float>::max() / 2;
+
+// x + unit * bias; -infinity hides whatever the score was, NaN included.
+HWY_INLINE V Biased(V x, V bias, V unit) {
+  const D d;
+  const V hidden = hn::Set(d, -kInf);
+  const V usual = hn::Set(d, kUsualBias);
+  const V sum = hn::IfThenElse(hn::Gt(hn::Abs(bias), usual), hn::Add(x, InUnits(bias, unit)),
+                               hn::MulAdd(bias, unit, x));
+  return hn::IfThenElse(hn::Eq(bias, hidden), hidden, sum);
+}
+
+// s += unit * bias, a few vectors at a time: nearly always a multiply-add will do for all of them.
 template <class T>
 HWY_INLINE void AddBiasRow(float unit, const T* bias, float* s, std::size_t cols) {
+  constexpr std::size_t kVectors = 4;
   const D d;
-  const V u = hn::Set(d, unit), hidden = hn::Set(d, -kInf);
-  const V usual = hn::Set(d, std::numeric_limits<float>::max() / 2);  // times unit still finite
-  ForVectors(cols, [&](std::size_t c, std::size_t count) {
-    const V b = LoadUpTo(bias + c, count), x = hn::LoadU(d, s + c);
-    V sum = hn::MulAdd(b, u, x);
-    if (!hn::AllFalse(d, hn::Gt(hn::Abs(b), usual)))
-      sum = hn::IfThenElse(hn::Eq(b, hidden), hidden, hn::Add(x, InUnits(b, u)));
-    hn::StoreU(sum, d, s + c);
+  const V u = hn::Set(d, unit), usual = hn::Set(d, kUsualBias);
+  std::size_t c = 0;
+  for (; c + kVectors * kLanes <= cols; c += kVectors * kLanes) {
+    V b[kVectors];
+    bool all_usual = true;
+    HEED_UNROLL
+    for (std::size_t n = 0; n < kVectors; ++n) {
+      b[n] = LoadAs(d, bias + c + n * kLanes);
+      all_usual &= hn::AllFalse(d, hn::Gt(hn::Abs(b[n]), usual));
+    }
+    HEED_UNROLL
+    for (std::size_t n = 0; n < kVectors; ++n) {
+      float* to = s + c + n * kLanes;
+      const V x = hn::LoadU(d, to);
+      hn::StoreU(all_usual ? hn::MulAdd(b[n], u, x) : Biased(x, b[n], u), d, to);
+    }
+  }
+  ForVectors(cols - c, [&](std::size_t i, std::size_t count) {
+    float* to = s + c + i;
+    hn::StoreU(Biased(hn::LoadU(d, to), LoadUpTo(bias + c + i, count), u), d, to);
   });
 }
 
