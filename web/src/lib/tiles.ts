@@ -6,7 +6,7 @@ export interface Corner {
   col: number;
 }
 
-export const TILE = { rows: 16, cols: 8 };
+export const TILE = { rows: 12, cols: 8 }; // as much as a grid shows whole
 
 type Size = Pick<LongMap, "queries" | "keys">;
 
