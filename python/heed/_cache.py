@@ -72,12 +72,12 @@ class KVCache:
         return self._core.dtype
 
     @property
-    def keys(self) -> np.ndarray:
+    def keys(self) -> np.ndarray[Any, Any]:
         """(batch, kv_heads, length, key_dim), a copy; of int8, the float32 numbers it stands for."""
         return self._core.keys
 
     @property
-    def values(self) -> np.ndarray:
+    def values(self) -> np.ndarray[Any, Any]:
         """(batch, kv_heads, length, value_dim), likewise."""
         return self._core.values
 
