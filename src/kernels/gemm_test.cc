@@ -100,10 +100,10 @@ struct Case {
             << *this << " at " << i << ',' << j;
       }
   }
-  friend std::ostream& operator<<(std::ostream& to, const Case& c) {
-    return to << '[' << c.rows << ", " << c.in << "] x [" << c.in << ", " << c.out << "] "
-              << heed::name_of(c.a_type) << ' ' << heed::name_of(c.w_type) << ' '
-              << heed::name_of(c.c_type) << (c.biased ? " + bias" : "");
+  friend std::ostream& operator<<(std::ostream& to, const Case& given) {
+    return to << '[' << given.rows << ", " << given.in << "] x [" << given.in << ", " << given.out
+              << "] " << heed::name_of(given.a_type) << ' ' << heed::name_of(given.w_type) << ' '
+              << heed::name_of(given.c_type) << (given.biased ? " + bias" : "");
   }
 };
 
