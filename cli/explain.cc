@@ -1,4 +1,6 @@
 // heed explain: attention worked out step by step, on anyone's numbers.
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <memory>
@@ -128,7 +130,8 @@ void require_steps(const Trace& trace, const std::vector<std::string>& steps) {
       found = found || key == step;
       have += (have.empty() ? "" : ", ") + key;
     }
-    if (!found) throw Error("step: there is no \"" + step + "\" in this problem; it has " + have);
+    if (!found)
+      throw Error(fmt::format("step: there is no \"{}\" in this problem; it has {}", step, have));
   }
 }
 
