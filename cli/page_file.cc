@@ -54,7 +54,7 @@ std::string page_with_problem(std::string_view page, std::string_view json) {
 }
 
 std::string self_contained_problem(const std::string& path) {
-  const std::string text = io::read_text(path);
+  std::string text = io::read_text(path);
   if (stands_alone(text)) return text;
   const fs::path folder = path == "-" ? fs::path() : fs::path(path).parent_path();
   return to_json(explain::parse_problem(text, folder, path == "-" ? "standard input" : path));

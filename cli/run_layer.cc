@@ -70,7 +70,7 @@ class LayerFile {
   }
 
   io::ArrayView tensor(std::string_view name, std::size_t axes) const {
-    const io::ArrayView view = file_.view(prefix_ + std::string(name));
+    io::ArrayView view = file_.view(prefix_ + std::string(name));
     if (view.shape.size() != axes || !is_stored(view.dtype))
       throw Error(fmt::format("{}:{}{}: holds {} {}, expected {} ax{} of f32, f16 or bf16", label_,
                               prefix_, name, name_of(view.dtype), io::to_string(view.shape), axes,

@@ -32,7 +32,7 @@ template <class Integer>
 double to_double_odd(Integer x) {
   bool negative = false;
   if constexpr (std::is_signed_v<Integer>) negative = x < 0;
-  auto magnitude = static_cast<std::uint64_t>(x);
+  auto magnitude = static_cast<std::uint64_t>(+x);
   if (negative) magnitude = 0 - magnitude;
   if (magnitude >> 53 != 0)
     magnitude =
