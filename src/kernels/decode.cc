@@ -21,9 +21,9 @@ namespace HWY_NAMESPACE {
 template <class F>
 HWY_INLINE void WithStored(DType dtype, F&& f) {
   switch (dtype) {
-    // NOLINTNEXTLINE(bugprone-branch-clone): not alike, each has its own type
     case DType::f16: return f(f16());
     case DType::bf16: return f(bf16());
+    // NOLINTNEXTLINE(bugprone-branch-clone): not alike, each has its own type
     case DType::i8: return f(std::int8_t());
     default: return f(float());
   }
