@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <ostream>
+#include <span>
 #include <vector>
 
 #include "base/buffer.h"
@@ -109,10 +110,12 @@ struct Case {
 
 // Bit for bit, spare elements included.
 void expect_same(const Stored& a, const Stored& b, const Case& c) {
-  ASSERT_EQ(a.f32.size(), b.f32.size());
-  EXPECT_EQ(std::memcmp(a.f32.data(), b.f32.data(), a.f32.size() * 4), 0) << c;
-  EXPECT_EQ(std::memcmp(a.half.data(), b.half.data(), a.half.size() * 2), 0) << c;
-  EXPECT_EQ(std::memcmp(a.brain.data(), b.brain.data(), a.brain.size() * 2), 0) << c;
+  const auto alike = [](const auto& x, const auto& y) {
+    return std::ranges::equal(std::as_bytes(std::span(x)), std::as_bytes(std::span(y)));
+  };
+  EXPECT_TRUE(alike(a.f32, b.f32)) << c;
+  EXPECT_TRUE(alike(a.half, b.half)) << c;
+  EXPECT_TRUE(alike(a.brain, b.brain)) << c;
 }
 
 TEST(KernelProduct, EdgeShapesInEveryOrderOfTheWeights) {

@@ -106,7 +106,7 @@ class TextWriter final : public Writer {
 
  private:
   std::string symbol(const Expression& e) const override {
-    const std::string name = e.name.substr(0, e.name.find('^'));
+    std::string name = e.name.substr(0, e.name.find('^'));
     if (e.index.empty()) return name;
     const std::string indices = joined_indices(e.index, ",");
     if (style_.ascii) return name + "_" + indices;
@@ -165,7 +165,7 @@ class LatexWriter final : public Writer {
     if (std::isinf(value)) return value < 0 ? "-\\infty" : "\\infty";
     NumberStyle plain = style_;
     plain.ascii = true;
-    const std::string text = format(value, plain);
+    std::string text = format(value, plain);
     const std::size_t e = text.find('e');
     if (e == std::string::npos) return text;
     const std::string exponent = std::to_string(std::stoi(text.substr(e + 1)));

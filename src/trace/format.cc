@@ -46,7 +46,7 @@ bool exact_with_decimals(double value, std::chars_format notation, int decimals)
   return almost_equal(value, parse(chars(value, notation, decimals)));
 }
 
-std::string with_sign(bool negative, std::string magnitude, bool ascii) {
+std::string with_sign(bool negative, const std::string& magnitude, bool ascii) {
   return negative ? (ascii ? "-" : std::string(kMinus)) + magnitude : magnitude;
 }
 

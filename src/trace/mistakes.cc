@@ -274,9 +274,7 @@ class SpelledSum {
       const auto is = [&](std::string_view sign) { return text.substr(i).starts_with(sign); };
       if (is("−"))
         text_ += '-', i += 3;
-      else if (is("·"))
-        text_ += '*', i += 2;
-      else if (is("×"))
+      else if (is("·") || is("×"))
         text_ += '*', i += 2;
       else if (text[i] == ' ' || text[i] == '(' || text[i] == ')')
         ++i;

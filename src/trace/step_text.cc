@@ -133,7 +133,7 @@ Formula formula_of(const Trace& trace, const Node& node) {
 }
 
 std::string shapes_of(const Trace& trace, const Node& node) {
-  const std::string own = shape_text(node.values.rows, node.values.cols);
+  std::string own = shape_text(node.values.rows, node.values.cols);
   if (node.op == Op::matmul) {
     const Matrix &a = trace.input(node, 0).values, &b = trace.input(node, 1).values;
     return shape_text(a.rows, a.cols) + " · " +

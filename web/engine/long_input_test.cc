@@ -40,7 +40,9 @@ TEST_P(LongInputTest, MapAndTilesAreThoseOfTheWholeMatrix) {
   const auto whole = reference::attention<double>(bhnd(q.as<float>().data(), 1, 1, n_q, d),
                                                   bhnd(k.as<float>().data(), 1, 1, n_k, d),
                                                   bhnd(v.data(), 1, 1, n_k, 1), options);
-  const auto weight = [&](std::size_t i, std::size_t j) { return whole.p.values[i * n_k + j]; };
+  const auto weight = [&, cols = n_k](std::size_t i, std::size_t j) {
+    return whole.p.values[i * cols + j];
+  };
 
   LongInput input(q, k, {.causal = causal});
   double done = 0;
