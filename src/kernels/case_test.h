@@ -286,6 +286,25 @@ inline void run_and_check(Case& c, std::string_view kernel) {
   expect_exact(c);
 }
 
+// k[j][x] = key(j, x) for the first key/value head of the first sequence.
+template <class F>
+void set_keys(Case& c, F&& key) {
+  for (std::size_t j = 0; j < c.n_k; ++j)
+    for (std::size_t x = 0; x < c.d_k; ++x) c.k.set(0, 0, j, x, key(j, x));
+}
+
+// Calls f(key) with keys that are hard on a softmax.
+template <class F>
+void for_each_adversarial_key(Random& random, F&& f) {
+  f([&](std::size_t, std::size_t) { return 1e4f * random.normal(); });
+  f([](std::size_t j, std::size_t) { return j == 700 ? 300.0f : 0.0f; });        // one-hot
+  f([](std::size_t, std::size_t) { return 0.7f; });                              // constant
+  f([](std::size_t j, std::size_t) { return 1.0f + 0x1p-23f * (j % 3); });       // near-ties
+  f([&](std::size_t, std::size_t) { return 1e-40f * random.normal(); });         // denormals
+  f([](std::size_t j, std::size_t) { return 0.01f * static_cast<float>(j); });   // rising
+  f([](std::size_t j, std::size_t) { return -0.01f * static_cast<float>(j); });  // falling
+}
+
 // Runs a test body once per target that this machine can run, forced.
 template <class F>
 void for_each_target(F&& f) {

@@ -14,12 +14,14 @@ namespace {
 using test::bits;
 using test::Case;
 using test::expect_exact;
+using test::for_each_adversarial_key;
 using test::for_each_target;
 using test::kInf;
 using test::kNaN;
 using test::kStored;
 using test::make_random;
 using test::Random;
+using test::set_keys;
 
 void run_and_check(Case& c) {
   test::run_and_check(c, "decode");
@@ -332,23 +334,16 @@ TEST(Decode, LongSequences) {
 TEST(Decode, AdversarialScores) {
   for_each_target([](const std::string&) {
     Random random(11);
-    const auto with = [&](auto&& key) {
+    for_each_adversarial_key(random, [&](auto&& key) {
       Case c;
       c.query_heads = 3;
       c.n_k = 2000;
       c.d_k = 8;
       c.d_v = 12;
       c.make(random);
-      for (std::size_t j = 0; j < c.n_k; ++j)
-        for (std::size_t x = 0; x < c.d_k; ++x) c.k.set(0, 0, j, x, key(j, x));
+      set_keys(c, key);
       run_and_check(c);
-    };
-    with([&](std::size_t, std::size_t) { return 1e4f * random.normal(); });
-    with([&](std::size_t j, std::size_t) { return j == 1234 ? 300.0f : 0.0f; });     // one-hot
-    with([](std::size_t, std::size_t) { return 0.7f; });                             // constant
-    with([](std::size_t j, std::size_t) { return 1.0f + 0x1p-23f * (j % 3); });      // near-ties
-    with([&](std::size_t, std::size_t) { return 1e-40f * random.normal(); });        // denormals
-    with([](std::size_t j, std::size_t) { return 0.01f * static_cast<float>(j); });  // rising
+    });
   });
 }
 

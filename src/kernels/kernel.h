@@ -40,7 +40,7 @@ struct Run {
 
 // Steps 1 to 3 of the operator in the kernels' units.
 struct ScoreRules {
-  float query_scale = 1;  // multiplies the query, so that q . k is the score
+  float query_scale = 1;  // multiplies the query, or the key, so that q . k is the score
   bool capped = false;    // then q . k is score / softcap, and the score is
   float cap = 0;          //   cap * tanh(q . k)
   float unit = 1;         // multiplies bias and slopes: log2(e), or 1 before a score_mod

@@ -285,22 +285,22 @@ class Block {
     float factor[R];
     Soften<R>(strip, s, panels * kPanel, factor);
     const float* v = t.v + (begin - t.begin) * shape_.value_stride;
-    if (last.end <= t.end && writes_in_place_) {  // the last of the strip: straight to the result
-      float scale[R];
-      for (std::size_t r = 0; r < R; ++r) scale[r] = EndRow(strip, R, r);
-      float* out = QueryRow(strip, 0).Result();
+    const auto add = [&](auto&& store) HWY_ATTR {
       AddValues<R>(s + (begin - key), stride, v, shape_.value_stride, end - begin,
-                   {untouched ? nullptr : strip.o, shape_.value_stride, factor},
-                   [&](std::size_t c, const V(&sum)[R][kPanelVectors]) HWY_ATTR {
-                     StoreScaledRows<R>(sum, scale, out + c, run_.out.token_stride);
-                   });
-      strip.l[0] = kFinished;
-    } else {
-      AddValues<R>(s + (begin - key), stride, v, shape_.value_stride, end - begin,
-                   {untouched ? nullptr : strip.o, shape_.value_stride, factor},
-                   [&](std::size_t c, const V(&sum)[R][kPanelVectors])
-                       HWY_ATTR { StoreRows<R>(sum, strip.o + c, shape_.value_stride); });
+                   {untouched ? nullptr : strip.o, shape_.value_stride, factor}, store);
+    };
+    if (last.end > t.end || !writes_in_place_) {
+      add([&](std::size_t c, const V(&sum)[R][kPanelVectors])
+              HWY_ATTR { StoreRows<R>(sum, strip.o + c, shape_.value_stride); });
+      return;
     }
+    // The last tile of the strip: straight to the result.
+    float scale[R];
+    for (std::size_t r = 0; r < R; ++r) scale[r] = EndRow(strip, R, r);
+    float* out = QueryRow(strip, 0).Result();
+    add([&](std::size_t c, const V(&sum)[R][kPanelVectors])
+            HWY_ATTR { StoreScaledRows<R>(sum, scale, out + c, run_.out.token_stride); });
+    strip.l[0] = kFinished;
   }
 
   // Rows [begin, end) from the first of a strip on: those of the next strip, or of the result.
@@ -348,15 +348,15 @@ class Block {
   void ExactTile(const Strip& strip, std::size_t rows, const KeyTile& t, std::size_t key,
                  std::size_t begin, std::size_t end, float* s) {
     const D d;
+    const Queries queries = QueriesOf(strip, rows);
     for (std::size_t r = 0; r < rows; ++r, s += shape_.score_stride()) {
       const Row row = QueryRow(strip, r);
       const KeyRange range = row.Range();
       float* hidden = Space(shape_.scratch);  // 1 or 0 for each key
       for (std::size_t j = begin; j < end; ++j)
-        hidden[j - key] =
-            !range.contains(j) || row.Hides(j) ||
-            (rules_.mod && s[j - key] == -kInf &&
-             !row.MinusInfinityBeforeMod(j, PackedScore(QueriesOf(strip, rows), r, t, j)));
+        hidden[j - key] = !range.contains(j) || row.Hides(j) ||
+                          (rules_.mod && s[j - key] == -kInf &&
+                           !row.MinusInfinityBeforeMod(j, PackedScore(queries, r, t, j)));
       const std::size_t cols = (end - key + kPanel - 1) / kPanel * kPanel;
       float scale;
       Soften<1>({.m = strip.m + r, .l = strip.l + r * kLanes}, s, cols, &scale);

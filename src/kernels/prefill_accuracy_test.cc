@@ -12,15 +12,17 @@ using test::Case;
 using test::Errors;
 using test::errors;
 using test::expect_exact;
+using test::for_each_adversarial_key;
 using test::for_each_target;
 using test::kInf;
 using test::kNaN;
 using test::Random;
+using test::set_keys;
 
 TEST(PrefillAccuracy, AdversarialScores) {
   for_each_target([](const std::string&) {
     Random random(1);
-    const auto with = [&](auto&& key) {
+    for_each_adversarial_key(random, [&](auto&& key) {
       Case c;
       c.query_heads = 3;
       c.n_q = 17;
@@ -28,18 +30,10 @@ TEST(PrefillAccuracy, AdversarialScores) {
       c.d_k = 8;
       c.d_v = 12;
       c.make(random);
-      for (std::size_t j = 0; j < c.n_k; ++j)
-        for (std::size_t x = 0; x < c.d_k; ++x) c.k.set(0, 0, j, x, key(j, x));
+      set_keys(c, key);
       c.run();
       expect_exact(c);
-    };
-    with([&](std::size_t, std::size_t) { return 1e4f * random.normal(); });
-    with([&](std::size_t j, std::size_t) { return j == 700 ? 300.0f : 0.0f; });      // one-hot
-    with([](std::size_t, std::size_t) { return 0.7f; });                             // constant
-    with([](std::size_t j, std::size_t) { return 1.0f + 0x1p-23f * (j % 3); });      // near-ties
-    with([&](std::size_t, std::size_t) { return 1e-40f * random.normal(); });        // denormals
-    with([](std::size_t j, std::size_t) { return 0.01f * static_cast<float>(j); });  // rising
-    with([](std::size_t j, std::size_t) { return -0.01f * static_cast<float>(j); });
+    });
   });
 }
 
