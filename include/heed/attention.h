@@ -53,7 +53,9 @@ struct PlanInfo {
   double bytes = 0;                 // inputs and outputs, each once
 };
 
-// A run prepared once for a shape, to be repeated without allocating.
+// A run prepared once for a shape, to be repeated without allocating, on any number of threads.
+// (What oneTBB needs to wake threads it takes from pools of its own; it makes an arena anew only
+// for runs that ask for more threads than the caller's arena has.)
 class Plan {
  public:
   // Views give shapes, dtypes and strides; their data is not read.

@@ -1,7 +1,11 @@
 // Plans that are run again.
 #include <gtest/gtest.h>
 
+#include <string_view>
+#include <vector>
+
 #include "base/allocations_test.h"
+#include "base/threads.h"
 #include "kernels/random_case_test.h"
 
 namespace heed {
@@ -37,6 +41,61 @@ TEST(Plan, RunsAgainWithoutAllocating) {
     run();
     EXPECT_EQ(allocations, shorter) << c;
   }
+}
+
+// Work enough for three threads, in each way that it is shared among them.
+struct Way {
+  std::string_view kernel;
+  std::size_t tasks;  // 0: as many as the tiles make
+  std::size_t batch, kv_heads, n_q, n_k;
+  std::vector<std::int64_t> cu_q = {}, cu_k = {};
+};
+const Way kWays[] = {
+    {"prefill", 0, 1, 2, 300, 300},
+    {"decode", 9, 1, 1, 2, 9 * 512},  // the splits are tasks
+    {"decode", 16, 2, 8, 2, 2000},    // the heads are
+    {"prefill, decode", 0, 1, 2, 300, 300, {0, 1, 3, 200, 300}, {0, 100, 110, 200, 300}},
+};
+
+TEST(Plan, RunsAgainWithoutAllocatingOnAnyNumberOfThreads) {
+  for (const Way& way : kWays)
+    for (const std::size_t threads : {2, 3}) {
+      Random random(threads);
+      Case c;
+      c.batch = way.batch;
+      c.query_heads = 8;
+      c.kv_heads = way.kv_heads;
+      c.n_q = way.n_q;
+      c.n_k = way.n_k;
+      c.d_k = c.d_v = 64;
+      c.options.cu_seqlens_q = c.cu_q = way.cu_q;
+      c.options.cu_seqlens_k = c.cu_k = way.cu_k;
+      c.make(random);
+      c.run({.threads = 1});
+      const auto expected = bits(c);
+      Plan plan(c.q.view(), c.k.view(), c.v.view(), c.options, {.threads = threads});
+      ASSERT_EQ(plan.info().threads, thread_count(threads)) << c;
+      EXPECT_EQ(plan.info().kernel, way.kernel) << c;
+      if (way.tasks != 0 && plan.info().threads > 1) {
+        EXPECT_EQ(plan.info().tasks, way.tasks) << c;
+      }
+      const RowView lse = rows(c.lse.data(), c.query_heads, c.n_q);
+      const auto run = [&] {
+        plan.run(c.q.view(), c.k.view(), c.v.view(), c.out.view(), lse, c.options);
+      };
+      run();
+      const std::size_t before = allocations;
+      for (int times = 0; times < 10; ++times) run();
+      EXPECT_EQ(allocations, before) << c;
+      EXPECT_EQ(bits(c), expected) << c;
+      if (c.cu_q.empty()) continue;
+      c.cu_q[1] = 100;  // other sequences decode than before
+      c.cu_q[2] = 103;
+      c.cu_q[3] = 104;
+      const std::size_t recut = allocations;
+      run();
+      EXPECT_EQ(allocations, recut) << c;
+    }
 }
 
 }  // namespace

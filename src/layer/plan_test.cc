@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/allocations_test.h"
+#include "base/threads.h"
 #include "heed/layer.h"
 #include "layer/layer_case_test.h"
 
@@ -15,7 +16,7 @@ using test::LayerCase;
 using test::Random;
 using test::sequence_view;
 
-void make_usual(LayerCase& c, std::uint64_t seed) {
+void make_usual(LayerCase& c, std::uint64_t seed, std::size_t tokens = 19) {
   Random random(seed);
   c.d_model = 48;
   c.query_heads = 4;
@@ -23,7 +24,7 @@ void make_usual(LayerCase& c, std::uint64_t seed) {
   c.m = 16;
   c.l = 12;
   c.batch = 2;
-  c.n_q = 19;
+  c.n_q = tokens;
   c.biased = true;
   c.rotary = Rotary{};
   c.norm_epsilon = 1e-6;
@@ -45,18 +46,21 @@ TEST(LayerPlan, TellsWhatARunIsMadeOf) {
 
 TEST(LayerPlan, RunsAgainWithoutAllocating) {
   LayerCase c;
-  make_usual(c, 2);
+  make_usual(c, 2, 400);
   c.run();
   const std::vector<float> expected = c.out.f32;
   const MultiHeadAttention layer = c.layer();
-  LayerPlan plan(layer, c.batch, c.n_q, c.n_q, c.options, {.threads = 1});
-  c.out.allocate();
-  plan.self_attention(sequence_view(c.y), sequence_view(c.out), c.options);
-  c.out.f32.assign(c.out.f32.size(), test::kNaN);
-  const std::size_t before = test::allocations;
-  plan.self_attention(sequence_view(c.y), sequence_view(c.out), c.options);
-  EXPECT_EQ(test::allocations, before);
-  EXPECT_EQ(std::memcmp(c.out.f32.data(), expected.data(), expected.size() * sizeof(float)), 0);
+  for (const std::size_t threads : {1, 2, 3}) {
+    LayerPlan plan(layer, c.batch, c.n_q, c.n_q, c.options, {.threads = threads});
+    EXPECT_EQ(plan.info().threads, thread_count(threads));
+    c.out.allocate();
+    plan.self_attention(sequence_view(c.y), sequence_view(c.out), c.options);
+    c.out.f32.assign(c.out.f32.size(), test::kNaN);
+    const std::size_t before = test::allocations;
+    plan.self_attention(sequence_view(c.y), sequence_view(c.out), c.options);
+    EXPECT_EQ(test::allocations, before) << threads << " threads";
+    EXPECT_EQ(std::memcmp(c.out.f32.data(), expected.data(), expected.size() * sizeof(float)), 0);
+  }
 }
 
 // Twice the tokens, at most twice the memory; and no more than a few rows of floats for each token.
