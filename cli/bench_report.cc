@@ -150,7 +150,8 @@ std::string bench_table(const Report& report) {
          "of limit  P, L: of the multiply-adds; D, S: of plainly reading as many bytes\n"
          "must      what one thread has to reach\n"
          "times     as fast as with one thread\n"
-         "error     largest error on sampled rows over that of plain float; allowed: 2\n"
+         "error     largest error on sampled rows over that of plain float (i8: with\n"
+         "          query and weights in f16); allowed: 2\n"
          "MB        most memory beyond inputs and outputs, measured\n";
 }
 

@@ -1,7 +1,8 @@
 // Oracle: the true answer of a problem on sampled rows, and how far from it an answer may be.
 //
 // A row is computed on its own, as a problem with one query, so that checking costs a small part of
-// what it checks: by the reference in double (the truth) and in plain float (the yardstick).
+// what it checks: by the reference in double (the truth) and in plain float (the yardstick; over
+// int8, where queries and weights are rounded to 16 bits, with these in f16).
 #pragma once
 
 #include <cstddef>

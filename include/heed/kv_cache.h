@@ -16,9 +16,10 @@
 //   f32, f16, bf16   rounded to nearest, as in dtype.h
 //   i8               one scale per token and head, the largest magnitude of that row / 127; an
 //                    element errs by at most half the scale. Attention reads the bytes and
-//                    multiplies scores and weights by the scales, so the only error is that of the
-//                    stored rows (docs/library.md tells how large it is). A row that holds NaN or
-//                    infinity is NaN as a whole.
+//                    multiplies scores and weights by the scales. Decode multiplies integers: it
+//                    rounds queries and weights to 16 bits, which adds a small part of the error
+//                    of the stored rows (docs/library.md tells how large both are). A row that
+//                    holds NaN or infinity is NaN as a whole.
 //
 // Lifetime: a cache owns its memory. Views of it, and a block table, are valid until the next call
 // that changes the cache; moving a cache keeps them.

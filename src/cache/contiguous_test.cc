@@ -151,8 +151,9 @@ TEST(KVCache, Int8RowsOfNothingOfTinyAndOfInfiniteNumbers) {
   EXPECT_TRUE(std::isnan(read(4, 1)));
 }
 
-// Attention over int8 rows is attention over the numbers they stand for, as exactly as over floats.
-TEST(KVCache, AttentionOverInt8IsExactForTheStoredNumbers) {
+// Attention over int8 rows is attention over the numbers they stand for: as exactly as over floats,
+// but for what decode rounds.
+TEST(KVCache, AttentionOverInt8IsThatOverTheStoredNumbers) {
   for_each_target([](const std::string& target) {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       Random random(seed);
@@ -162,7 +163,7 @@ TEST(KVCache, AttentionOverInt8IsExactForTheStoredNumbers) {
       const KVCache cache = contiguous_cache(c, DType::i8, random);
       take_int8(c, cache);
       attention(c.q.view(), cache, c.out.view(), lse_rows(c), c.options);
-      expect_exact(c);
+      expect_exact(c, test::Made::whole, c.n_q <= 4 ? test::int8_allowed(c) : test::Allowed{});
       if (testing::Test::HasFailure()) {
         ADD_FAILURE() << "seed " << seed << " on " << target;
         return;

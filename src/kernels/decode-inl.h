@@ -95,27 +95,29 @@ HWY_INLINE std::size_t InPairOrder(std::size_t c, std::size_t dim) {
   return c - within + (within % 2) * kLanes + within / 2;
 }
 
-// The four vectors summed over their lanes, each in the same order.
+// The four vectors, of floats or integers, summed over their lanes, each in the same order.
 #if HEED_WITH_HIGHWAY && HWY_TARGET != HWY_SCALAR
-using Four = hn::Vec<hn::FixedTag<float, 4>>;
-template <class DF>
-HWY_INLINE Four SumOfBlocks(DF, hn::Vec<DF> v) {
-  if constexpr (hn::MaxLanes(DF()) == 4) {
+template <class Tag>
+using FourOf = hn::Vec<hn::FixedTag<hn::TFromD<Tag>, 4>>;
+template <class Tag>
+HWY_INLINE FourOf<Tag> SumOfBlocks(Tag, hn::Vec<Tag> v) {
+  if constexpr (hn::MaxLanes(Tag()) == 4) {
     return v;
   } else {
-    const hn::Half<DF> half;
+    const hn::Half<Tag> half;
     return SumOfBlocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
   }
 }
-HWY_INLINE Four SumOf4(V a, V b, V c, V e) {
-  const D d;
-  const hn::Repartition<double, D> d64;
-  const V ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
-  const V ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
+template <class Tag, class Vector = hn::Vec<Tag>>
+HWY_INLINE FourOf<Tag> SumOf4(Tag d, Vector a, Vector b, Vector c, Vector e) {
+  const hn::Repartition<double, Tag> d64;
+  const Vector ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+  const Vector ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
   const auto ab64 = hn::BitCast(d64, ab), ce64 = hn::BitCast(d64, ce);
   return SumOfBlocks(d, hn::Add(hn::BitCast(d, hn::InterleaveLower(d64, ab64, ce64)),
                                 hn::BitCast(d, hn::InterleaveUpper(d64, ab64, ce64))));
 }
+using Four = FourOf<D>;
 HWY_INLINE void StoreFour(Four v, float* p) {
   hn::StoreU(v, hn::FixedTag<float, 4>(), p);
 }
@@ -123,7 +125,7 @@ HWY_INLINE void StoreFour(Four v, float* p) {
 struct Four {
   float x[4];
 };
-HWY_INLINE Four SumOf4(V a, V b, V c, V e) {
+HWY_INLINE Four SumOf4(D, V a, V b, V c, V e) {
   return {{hn::GetLane(a), hn::GetLane(b), hn::GetLane(c), hn::GetLane(e)}};
 }
 HWY_INLINE void StoreFour(Four v, float* p) {
@@ -134,19 +136,22 @@ HWY_INLINE void StoreFour(Four v, float* p) {
 // s[r * stride + x] <- the sum over the lanes of acc[r][x]. With 3 keys a fourth is overwritten.
 template <std::size_t kRows, std::size_t kKeys>
 HWY_INLINE void StoreSums(const V (&acc)[kRows][kKeys], float* s, std::size_t stride) {
+  const D d;
   if constexpr (kKeys > 1) {
     HEED_UNROLL
     for (std::size_t r = 0; r < kRows; ++r)
-      StoreFour(SumOf4(acc[r][0], acc[r][1], acc[r][2], acc[r][kKeys - 1]), s + r * stride);
+      StoreFour(SumOf4(d, acc[r][0], acc[r][1], acc[r][2], acc[r][kKeys - 1]), s + r * stride);
   } else {
     float sums[4];
-    StoreFour(SumOf4(acc[0][0], acc[1 % kRows][0], acc[2 % kRows][0], acc[3 % kRows][0]), sums);
+    StoreFour(SumOf4(d, acc[0][0], acc[1 % kRows][0], acc[2 % kRows][0], acc[3 % kRows][0]), sums);
     for (std::size_t r = 0; r < kRows; ++r) s[r * stride] = sums[r];
   }
 }
 
-// Keeps v in a register: GCC would load it again for every use, and loads would be the limit.
-HWY_INLINE void InRegister(V& v) {
+// Keeps v in a register: GCC would load it again for every use, and loads would be the limit. Of
+// integers it would also add up products in an order of its own, with more sums than registers.
+template <class Vector>
+HWY_INLINE void InRegister(Vector& v) {
 #if HEED_WITH_HIGHWAY && HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && defined(__GNUC__)
   asm("" : "+v"(v.raw));
 #else
@@ -167,28 +172,33 @@ HWY_INLINE void AddProducts(const float* q, std::size_t q_stride, const V (&k)[k
   }
 }
 
-// Calls f(half, c) for both halves of every whole pair of a row; returns where the rest begins.
-// Where several keys are taken at a time, eight pairs follow each other without a branch (or four,
-// in shorter rows): of rows of 128 floats this makes 97 % of the bandwidth out of 83 %.
+// Calls f(c) for every whole pair of a row; returns where the rest begins. Where several keys are
+// taken at a time, eight pairs follow each other without a branch (or four, in shorter rows): of
+// rows of 128 floats this makes 97 % of the bandwidth out of 83 %.
 template <std::size_t kKeys, class F>
 HWY_INLINE std::size_t ForPairs(std::size_t dim, F&& f) {
   std::size_t c = 0;
-  const auto pair = [&](std::size_t at) HEED_INLINED {
-    f(std::integral_constant<std::size_t, 0>(), at);
-    f(std::integral_constant<std::size_t, 1>(), at);
-  };
   if constexpr (kKeys > 1) {
     for (; c + 8 * kPair <= dim; c += 8 * kPair) {
       HEED_UNROLL
-      for (std::size_t n = 0; n < 8; ++n) pair(c + n * kPair);
+      for (std::size_t n = 0; n < 8; ++n) f(c + n * kPair);
     }
     for (; c + 4 * kPair <= dim; c += 4 * kPair) {
       HEED_UNROLL
-      for (std::size_t n = 0; n < 4; ++n) pair(c + n * kPair);
+      for (std::size_t n = 0; n < 4; ++n) f(c + n * kPair);
     }
   }
-  for (; c + kPair <= dim; c += kPair) pair(c);
+  for (; c + kPair <= dim; c += kPair) f(c);
   return c;
+}
+
+// Calls f(half, c) for both halves of every whole pair.
+template <std::size_t kKeys, class F>
+HWY_INLINE std::size_t ForHalves(std::size_t dim, F&& f) {
+  return ForPairs<kKeys>(dim, [&](std::size_t c) HEED_INLINED {
+    f(std::integral_constant<std::size_t, 0>(), c);
+    f(std::integral_constant<std::size_t, 1>(), c);
+  });
 }
 
 // The rows of kKeys keys or values.
@@ -227,7 +237,7 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, std::size_t q_stride, Row
   }
   const KeyRows<T, kKeys> keys(k);
   V kx[kKeys];
-  std::size_t c = ForPairs<kKeys>(dim, [&](auto half, std::size_t at) HEED_INLINED {
+  std::size_t c = ForHalves<kKeys>(dim, [&](auto half, std::size_t at) HEED_INLINED {
     keys.template Load<half>(at, kx);
     AddProducts(q + at + half * kLanes, q_stride, kx, acc);
   });
@@ -259,21 +269,23 @@ HWY_NOINLINE void ScoreBlock(const float* q, std::size_t q_stride, Rows k, std::
 }
 
 // What is mixed: o_r += sum_j p_rj v_j. o is padded to whole pairs.
-struct Mix {
-  const float* p = nullptr;  // p_rj = p[r * p_stride + j]
+template <class Weight, class Sum>
+struct Mixture {
+  const Weight* p = nullptr;  // p_rj = p[r * p_stride + j]
   std::size_t p_stride = 0;
   Rows v;
   std::size_t keys = 0, dim = 0;
-  float* o = nullptr;
+  Sum* o = nullptr;
   std::size_t o_stride = 0;
 
-  HWY_INLINE Mix FromRow(std::size_t r) const {
-    Mix mix = *this;
+  HWY_INLINE Mixture FromRow(std::size_t r) const {
+    Mixture mix = *this;
     mix.p += r * p_stride;
     mix.o += r * o_stride;
     return mix;
   }
 };
+using Mix = Mixture<float, float>;
 
 // kKeys values from number j on, one after the other: cutting the keys into blocks changes no bit.
 template <class T, std::size_t kRows, std::size_t kKeys>
@@ -301,7 +313,7 @@ HWY_INLINE void MixKeys(const Mix& mix, std::size_t j) {
       hn::StoreU(sum, d, o + r * o_stride + c);
     }
   };
-  std::size_t c = ForPairs<kKeys>(mix.dim, [&](auto half, std::size_t at) HEED_INLINED {
+  std::size_t c = ForHalves<kKeys>(mix.dim, [&](auto half, std::size_t at) HEED_INLINED {
     values.template Load<half>(at, v);
     add(at + half * kLanes);
   });

@@ -11,6 +11,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/decode.cc"
+#include "kernels/decode_int8_split-inl.h"
 #include "kernels/decode_split-inl.h"
 #include "kernels/foreach_target.h"  // must come before the per-target code
 
@@ -29,12 +30,15 @@ HWY_INLINE void WithStored(DType dtype, F&& f) {
   }
 }
 
+template <class T>
+using SplitOf = std::conditional_t<std::is_same_v<T, std::int8_t>, ByteSplit, Split<T>>;
+
 void DecodeSplit(const kernels::DecodeTask& task) {
-  WithStored(task.run->kv.k.dtype, [&](auto stored) { Split<decltype(stored)>(task).Run(); });
+  WithStored(task.run->kv.k.dtype, [&](auto stored) { SplitOf<decltype(stored)>(task).Run(); });
 }
 
 void DecodeFinish(const kernels::DecodeTask& task) {
-  WithStored(task.run->kv.k.dtype, [&](auto stored) { Split<decltype(stored)>(task).Finish(); });
+  WithStored(task.run->kv.k.dtype, [&](auto stored) { SplitOf<decltype(stored)>(task).Finish(); });
 }
 
 std::size_t DecodeLanes() {
@@ -133,7 +137,14 @@ DecodeShape decode_shape(const Problem& problem, const KeyValues& kv, std::size_
   };
   shape.q = take(checked_product("attention: workspace", {shape.rows, shape.q_stride}));
   shape.s = take(scores);
-  shape.scales = take(kv.k.dtype == DType::i8 ? tile : 0);
+  if (kv.k.dtype == DType::i8) {
+    constexpr std::size_t kHalf = sizeof(float) / sizeof(std::int16_t);
+    shape.scales = take(tile);
+    shape.q16 = take(shape.rows * shape.q_stride / kHalf);
+    shape.p16 = take(shape.rows * kDecodeBlockKeys / kHalf);
+    shape.steps = take(2 * shape.rows);
+    shape.sums = take(checked_product("attention: workspace", {shape.rows, shape.o_stride}));
+  }
   shape.hidden = take(scores / sizeof(float) + 1);
   shape.scratch = take(std::max(tile, shape.o_stride));
   checked_product("attention: workspace", {shape.rows, shape.o_stride + 2});

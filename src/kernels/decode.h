@@ -30,6 +30,7 @@ struct DecodeShape {
   std::size_t q_stride = 0, o_stride = 0;  // d_k and d_v rounded up to two vectors
   // Where the parts of a workspace begin, in floats, and how many there are.
   std::size_t q = 0, s = 0, scales = 0, hidden = 0, scratch = 0;
+  std::size_t q16 = 0, p16 = 0, steps = 0, sums = 0;  // of int8
   std::size_t state = 0, kept = 0, whole = 0;
   std::size_t floats = 0;
 

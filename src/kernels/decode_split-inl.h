@@ -19,7 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// T is what keys and values are stored as.
+// T is what keys and values are stored as. Multiplies floats; ByteSplit (decode_int8_split-inl.h)
+// replaces what depends on that.
 template <class T>
 class Split {
  public:
@@ -60,13 +61,12 @@ class Split {
         return dot;
       };
       const float* state = task_.state.o + r * shape_.o_stride;
-      for (std::size_t c = 0; c < problem_.value_dim; ++c)
-        o[c] = state[InPairOrder<T>(c, problem_.value_dim)];
+      for (std::size_t c = 0; c < problem_.value_dim; ++c) o[c] = state[PlaceInOutput(c)];
       QueryRow(r).Finish(task_.state.m[r], task_.state.l[r], o, raw_score);
     }
   }
 
- private:
+ protected:
   float* Space(std::size_t offset) const { return task_.workspace + offset; }
 
   // Row r is query r % n_q of the group's head r / n_q.
@@ -89,7 +89,7 @@ class Split {
     }
   }
 
-  void PackQueries() {
+  virtual void PackQueries() {
     switch (run_.q.dtype) {
       case DType::f16: return PackQueriesAs<f16>();
       case DType::bf16: return PackQueriesAs<bf16>();
@@ -178,7 +178,6 @@ class Split {
   template <class Look>
   void Soften(KeyRange keys, Look&& look) {
     ScoreKeysOf(keys);
-    if constexpr (std::is_same_v<T, std::int8_t>) ScaleColumns(keys_, keys);
     if (rules_.change_scores()) ChangeScoresOf(keys);
     const std::size_t cols = (keys.size() + kLanes - 1) / kLanes * kLanes;
     for (std::size_t r = 0; r < rows_; ++r) {
@@ -211,7 +210,8 @@ class Split {
       hn::StoreU(hn::Mul(f, hn::LoadU(d, o + c)), d, o + c);
   }
 
-  void ScoreKeysOf(KeyRange keys) {
+  // s[r, j] <- q_r . k_j
+  virtual void ScoreKeysOf(KeyRange keys) {
     ForPieces(keys_, problem_.key_dim, keys, [&](const Piece& piece, std::size_t j) {
       ForStrips([&](auto rows, std::size_t r) {
         ScoreBlock<T, rows>(Space(shape_.q) + r * shape_.q_stride, shape_.q_stride, piece.rows,
@@ -219,11 +219,11 @@ class Split {
                             stride_, r == 0 ? piece.ahead : 0);
       });
     });
+    if constexpr (std::is_same_v<T, std::int8_t>) ScaleColumns(keys_, keys);
   }
 
-  // s[r, j] *= the scale of row j of the source.
-  void ScaleColumns(const kernels::RowSource& source, KeyRange keys) {
-    const D d;
+  // The scales of some rows of a source, and zeros up to the end of a tile.
+  const float* ScalesOf(const kernels::RowSource& source, KeyRange keys) const {
     float* scales = Space(shape_.scales);
     std::fill_n(scales, stride_, 0.0f);
     for (std::size_t j = 0; j < keys.size();) {
@@ -231,11 +231,19 @@ class Split {
       source.copy_scales(keys.begin + j, count, scales + j);
       j += count;
     }
-    for (std::size_t r = 0; r < rows_; ++r) {
-      float* s = Space(shape_.s) + r * stride_;
-      for (std::size_t j = 0; j < keys.size(); j += kLanes)
-        hn::StoreU(hn::Mul(hn::LoadU(d, s + j), hn::LoadU(d, scales + j)), d, s + j);
-    }
+    return scales;
+  }
+
+  // s[r, j] *= the scale of row j of the source.
+  void ScaleColumns(const kernels::RowSource& source, KeyRange keys) {
+    const float* scales = ScalesOf(source, keys);
+    for (std::size_t r = 0; r < rows_; ++r) ScaleRow(scales, keys.size(), r);
+  }
+  void ScaleRow(const float* scales, std::size_t cols, std::size_t r) {
+    const D d;
+    float* s = Space(shape_.s) + r * stride_;
+    for (std::size_t j = 0; j < cols; j += kLanes)
+      hn::StoreU(hn::Mul(hn::LoadU(d, s + j), hn::LoadU(d, scales + j)), d, s + j);
   }
 
   void ChangeScoresOf(KeyRange keys) {
@@ -253,7 +261,8 @@ class Split {
                             .scratch = Space(shape_.scratch)});
   }
 
-  void MixValues(KeyRange keys) {
+  // o_r += sum_j s[r, j] v_j
+  virtual void MixValues(KeyRange keys) {
     ForPieces(values_, problem_.value_dim, keys, [&](const Piece& piece, std::size_t j) {
       ForStrips([&](auto rows, std::size_t r) {
         MixBlock<T, rows>(MixOf(r, piece, j), r == 0 ? piece.ahead : 0);
@@ -269,6 +278,14 @@ class Split {
             .dim = problem_.value_dim,
             .o = task_.state.o + r * shape_.o_stride,
             .o_stride = shape_.o_stride};
+  }
+
+  // One row, whatever its weights are.
+  virtual void MixExactly(const Mix& mix) { MixBlock<T, 1>(mix, 0); }
+
+  // Where element c of an output stands in o.
+  virtual std::size_t PlaceInOutput(std::size_t c) const {
+    return InPairOrder<T>(c, problem_.value_dim);
   }
 
   // --- Where 0 * v is not 0 -------------------------------------------------------------------
@@ -300,8 +317,7 @@ class Split {
     for (std::size_t r = 0; r < rows_; ++r)
       for (std::size_t j = keys.begin; j < keys.end; ++j)
         if (!hidden[r * tile_keys_ + j - keys.begin])
-          MixBlock<T, 1>(MixOf(r, PieceAt(values_, problem_.value_dim, j, j + 1), j - keys.begin),
-                         0);
+          MixExactly(MixOf(r, PieceAt(values_, problem_.value_dim, j, j + 1), j - keys.begin));
   }
 
   const kernels::DecodeTask& task_;

@@ -13,6 +13,11 @@ inline std::size_t decode_score_stride(std::size_t tile_keys) {
   return tile_keys + 16;  // rows fall into different sets of the cache
 }
 
+// Keys whose weights are rounded together before they multiply int8 values. At worst all but one
+// are rounded by half a step, 1 / 65534 of the largest weight: together by less than half of what
+// the bytes themselves may be off. Fewer keys would cost a visible part of the time.
+inline constexpr std::size_t kDecodeBlockKeys = 128;
+
 // The attention states of all rows of a key/value head: o [rows, o_stride], m and l [rows].
 struct DecodeState {
   float *o = nullptr, *m = nullptr, *l = nullptr;

@@ -14,6 +14,7 @@
 #ifndef HEED_KERNELS_SIMD_ONCE
 #define HEED_KERNELS_SIMD_ONCE
 #include <cstddef>
+#include <cstdint>
 
 // GCC keeps arrays of accumulators in registers only if the loops over them are unrolled early.
 #if defined(__clang__)
@@ -73,6 +74,25 @@ inline constexpr std::size_t kStripRows = 6;
 #endif
 inline constexpr std::size_t kPanelVectors = 2;
 inline constexpr std::size_t kPanel = kPanelVectors * kLanes;
+
+#undef HEED_PAIR_PRODUCTS
+// Whether one instruction multiplies 16-bit integers and adds the products of neighbours, so that
+// sums of integers take half the multiplications of floats.
+#if HEED_WITH_HIGHWAY && ((HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR) || HWY_TARGET == HWY_WASM)
+#define HEED_PAIR_PRODUCTS 1
+using DI16 = hn::Repartition<std::int16_t, D>;
+using VI = hn::Vec<DI>;
+using VI16 = hn::Vec<DI16>;
+
+// sum[n] + a[2n] b[2n] + a[2n + 1] b[2n + 1]. Highway leaves open where products go, but not on
+// these targets.
+HWY_INLINE VI AddPairProducts(VI16 a, VI16 b, VI sum) {
+  VI unused = hn::Zero(DI());
+  return hn::ReorderWidenMulAccumulate(DI(), a, b, sum, unused);
+}
+#else
+#define HEED_PAIR_PRODUCTS 0
+#endif
 
 HWY_INLINE float SumLanes(V v) {
 #if HEED_WITH_HIGHWAY && (HWY_MAJOR > 1 || HWY_MINOR >= 1)

@@ -1,0 +1,297 @@
+// The micro-kernels of decode over int8: integers times integers, where the target has them.
+//
+// As floats, every byte would be converted first and then be multiplied eight to an instruction.
+// Here it is widened to 16 bits, sixteen to an instruction, and so are queries and weights: rounded
+// to multiples of a step, 32767 of which make the largest of them. Sums of 32 bits are exact, so
+// that neither pages nor strips can change a bit. What rounding adds to the error:
+//
+//   scores   at most half a step of q times the sum of |k|
+//   values   at most half a step of the weights times the sum of |v| over a block of keys; each
+//            block has a step of its own, as one large weight would leave the others few digits
+//
+// What does not fit this (NaN, infinity, very small numbers, long rows) is left to floats.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/decode-inl.h"
+#include "kernels/decode_task.h"
+#include "kernels/scores-inl.h"
+
+#if defined(HEED_KERNELS_DECODE_INT8_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_DECODE_INT8_INL_H
+#undef HEED_KERNELS_DECODE_INT8_INL_H
+#else
+#define HEED_KERNELS_DECODE_INT8_INL_H
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace heed {
+namespace HWY_NAMESPACE {
+
+#if HEED_PAIR_PRODUCTS
+inline constexpr float kMostSteps = 32767;
+// 512 products of 127 steps at most are 0.99 * 2^31: so many columns of a key, so many keys.
+inline constexpr std::size_t kMostTerms = 512;
+inline constexpr std::size_t kBlockKeys = kernels::kDecodeBlockKeys;
+static_assert(kBlockKeys <= kMostTerms);
+// Of smaller numbers the step, or its inverse, would have fewer digits than they deserve.
+inline constexpr float kLeastLargest = 0x1p-60f;
+// Weights are rounded as if one of a block had at least this size: where the values are not as
+// small as that, the others of the row are far larger.
+inline constexpr float kLeastWeight = 0x1p-100f;
+
+// kPair elements as 16 bits; fewer, the rest 0.
+HWY_INLINE VI16 LoadWide(const std::int8_t* p) {
+  return hn::PromoteTo(DI16(), hn::LoadU(hn::Rebind<std::int8_t, DI16>(), p));
+}
+HWY_INLINE VI16 LoadSomeWide(const std::int8_t* p, std::size_t count) {
+  std::int8_t lanes[kPair] = {};
+  for (std::size_t c = 0; c < count; ++c) lanes[c] = p[c];
+  return LoadWide(lanes);
+}
+
+// --- Rounding -----------------------------------------------------------------------------------
+
+// Whether numbers with this largest magnitude can be rounded to steps of it.
+HWY_INLINE bool FitsSteps(float largest) {
+  return largest == 0.0f || (largest >= kLeastLargest && largest < kInf);
+}
+
+// The largest |x| of n floats, a multiple of kLanes; infinite or NaN if any is. As integers their
+// bits are in the order of magnitudes, and NaN comes last.
+HWY_INLINE float LargestMagnitude(const float* x, std::size_t n) {
+  const D d;
+  const DI di;
+  VI largest = hn::Zero(di);
+  for (std::size_t c = 0; c < n; c += kLanes)
+    largest = hn::Max(largest, hn::BitCast(di, hn::Abs(hn::LoadU(d, x + c))));
+  return hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(di, largest)));
+}
+
+// Rounds x [n], finite, n a multiple of kLanes, to multiples of a step, which is returned: such
+// that `largest`, which no |x| exceeds, is kMostSteps of them.
+HWY_INLINE float RoundToSteps(const float* x, std::size_t n, float largest, std::int16_t* to) {
+  const D d;
+  const DI di;
+  const hn::Rebind<std::int16_t, D> d16;
+  const V inverse = hn::Set(d, largest == 0.0f ? 0.0f : kMostSteps / largest);
+  // A sum with no room for a fraction: its last bits are the integer.
+  const V no_fraction = hn::Set(d, 0x1.8p23f);
+  for (std::size_t c = 0; c < n; c += kLanes) {
+    const V sum = hn::MulAdd(inverse, hn::LoadU(d, x + c), no_fraction);
+    const VI steps = hn::Sub(hn::BitCast(di, sum), hn::BitCast(di, no_fraction));
+    hn::StoreU(hn::DemoteTo(d16, steps), d16, to + c);
+  }
+  return largest / kMostSteps;
+}
+
+// --- Scores -------------------------------------------------------------------------------------
+
+// acc[r][x] += q_r[c..] * k_x
+template <std::size_t kRows, std::size_t kKeys>
+HWY_INLINE void AddProducts(const std::int16_t* q, std::size_t q_stride, const VI16 (&k)[kKeys],
+                            VI (&acc)[kRows][kKeys]) {
+  HEED_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    VI16 qr = hn::LoadU(DI16(), q + r * q_stride);
+    InRegister(qr);
+    HEED_UNROLL
+    for (std::size_t x = 0; x < kKeys; ++x) {
+      acc[r][x] = AddPairProducts(qr, k[x], acc[r][x]);
+      InRegister(acc[r][x]);
+    }
+  }
+}
+
+// s[r * stride + x] <- the sum over the lanes of acc[r][x].
+template <std::size_t kRows, std::size_t kKeys>
+HWY_INLINE void StoreSums(const VI (&acc)[kRows][kKeys], std::int32_t* s, std::size_t stride) {
+  const DI d;
+  const hn::FixedTag<std::int32_t, 4> four;
+  if constexpr (kKeys == 4) {
+    HEED_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r)
+      hn::StoreU(SumOf4(d, acc[r][0], acc[r][1], acc[r][2], acc[r][3]), four, s + r * stride);
+  } else if constexpr (kKeys == 2) {
+    const hn::Half<decltype(four)> two;
+    HEED_UNROLL
+    for (std::size_t r = 0; r < kRows; r += 2) {
+      const auto sums = SumOf4(d, acc[r][0], acc[r][1], acc[r + 1][0], acc[r + 1][1]);
+      hn::StoreU(hn::LowerHalf(two, sums), two, s + r * stride);
+      hn::StoreU(hn::UpperHalf(two, sums), two, s + (r + 1) * stride);
+    }
+  } else {
+    std::int32_t sums[4];
+    hn::StoreU(SumOf4(d, acc[0][0], acc[1 % kRows][0], acc[2 % kRows][0], acc[3 % kRows][0]), four,
+               sums);
+    for (std::size_t r = 0; r < kRows; ++r) s[r * stride] = sums[r];
+  }
+}
+
+// Adding is not part of multiplying here and needs a register for its product: of four rows two
+// keys fit.
+template <std::size_t kRows>
+inline constexpr std::size_t kBytesAtOnce = kRows == 4 ? 2 : 4;
+
+// s[r * stride + x] <- q_r . k_x, in steps of q_r, for kRows rows of q [q_stride apart, padded with
+// 0] and kKeys keys of at most kMostTerms columns.
+template <std::size_t kRows, std::size_t kKeys>
+HWY_INLINE void ScoreBytes(const std::int16_t* HWY_RESTRICT q, std::size_t q_stride, Rows k,
+                           std::size_t dim, std::int32_t* HWY_RESTRICT s, std::size_t stride) {
+  VI acc[kRows][kKeys];
+  HEED_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    HEED_UNROLL
+    for (std::size_t x = 0; x < kKeys; ++x) acc[r][x] = hn::Zero(DI());
+  }
+  const KeyRows<std::int8_t, kKeys> keys(k);
+  VI16 kx[kKeys];
+  const std::size_t c = ForPairs<kKeys>(dim, [&](std::size_t at) HEED_INLINED {
+    HEED_UNROLL
+    for (std::size_t x = 0; x < kKeys; ++x) kx[x] = LoadWide(keys.row[x] + at);
+    AddProducts(q + at, q_stride, kx, acc);
+  });
+  if (c < dim) {
+    for (std::size_t x = 0; x < kKeys; ++x) kx[x] = LoadSomeWide(keys.row[x] + c, dim - c);
+    AddProducts(q + c, q_stride, kx, acc);
+  }
+  StoreSums(acc, s, stride);
+}
+
+// The scores of `keys` keys, while rows `ahead` bytes behind them are asked for (0: none).
+template <std::size_t kRows>
+HWY_NOINLINE void ScoreByteBlock(const std::int16_t* q, std::size_t q_stride, Rows k,
+                                 std::size_t keys, std::size_t dim, std::int32_t* s,
+                                 std::size_t stride, std::ptrdiff_t ahead) {
+  constexpr std::size_t kKeys = kBytesAtOnce<kRows>;
+  std::size_t j = 0;
+  for (; j + kKeys <= keys; j += kKeys) {
+    PrefetchAhead(k.from(j), ahead, kKeys, dim);
+    ScoreBytes<kRows, kKeys>(q, q_stride, k.from(j), dim, s + j, stride);
+  }
+  PrefetchAhead(k.from(j), ahead, keys - j, dim);
+  for (; j < keys; ++j) ScoreBytes<kRows, 1>(q, q_stride, k.from(j), dim, s + j, stride);
+}
+
+// s[j] <- sums[j] * step * scales[j], up to the next multiple of kLanes; may be the same memory.
+HWY_INLINE void ToScores(const std::int32_t* sums, std::size_t cols, float step,
+                         const float* scales, float* s) {
+  const D d;
+  const V v = hn::Set(d, step);
+  for (std::size_t j = 0; j < cols; j += kLanes) {
+    const V sum = hn::Mul(hn::ConvertTo(d, hn::LoadU(DI(), sums + j)), v);
+    hn::StoreU(hn::Mul(sum, hn::LoadU(d, scales + j)), d, s + j);
+  }
+}
+
+// --- Values -------------------------------------------------------------------------------------
+
+// Weights in steps of their block, and sums in those steps, in the order of InBlockOrder.
+using ByteMix = Mixture<std::int16_t, std::int32_t>;
+
+// Where element c of a value stands in the sums. Two values are interleaved, so that a product of
+// pairs adds both; that takes every second block of four from either half of a vector.
+HWY_INLINE std::size_t InBlockOrder(std::size_t c) {
+  const std::size_t within = c % kPair, block = within / 4;
+  return c - within + (block % 2) * kLanes + block / 2 * 4 + within % 4;
+}
+
+// The weights of keys p[0] and, unless it is the last, p[1], side by side in every lane.
+template <bool kLast>
+HWY_INLINE VI16 PairOfWeights(const std::int16_t* p) {
+  std::int32_t pair = 0;
+  std::memcpy(&pair, p, kLast ? sizeof(*p) : sizeof(pair));
+  return hn::BitCast(DI16(), hn::Set(DI(), pair));
+}
+
+// kPairs pairs of values from number j on; of the last pair of an odd number, only the first.
+template <std::size_t kRows, std::size_t kPairs, bool kLast = false>
+HWY_INLINE void MixPairs(const ByteMix& mix, std::size_t j) {
+  const DI16 d16;
+  const DI di;
+  VI16 p[kRows][kPairs];
+  HEED_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    HEED_UNROLL
+    for (std::size_t x = 0; x < kPairs; ++x) {
+      p[r][x] = PairOfWeights<kLast>(mix.p + r * mix.p_stride + j + 2 * x);
+      InRegister(p[r][x]);
+    }
+  }
+  const Rows rows = mix.v.from(j);
+  const std::int8_t* row[2 * kPairs];
+  HEED_UNROLL
+  for (std::size_t x = 0; x < 2 * kPairs; ++x) row[x] = rows.row<std::int8_t>(kLast ? 0 : x);
+  std::int32_t* HWY_RESTRICT o = mix.o;
+  const std::size_t o_stride = mix.o_stride;
+  const auto add = [&](std::size_t c, auto&& load) HEED_INLINED {
+    VI16 low[kPairs], high[kPairs];
+    HEED_UNROLL
+    for (std::size_t x = 0; x < kPairs; ++x) {
+      const VI16 first = load(row[2 * x] + c), second = load(row[2 * x + 1] + c);
+      low[x] = hn::InterleaveLower(d16, first, second);
+      high[x] = hn::InterleaveUpper(d16, first, second);
+    }
+    HEED_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      std::int32_t* to = o + r * o_stride + c;
+      VI sum = hn::LoadU(di, to), next = hn::LoadU(di, to + kLanes);
+      HEED_UNROLL
+      for (std::size_t x = 0; x < kPairs; ++x) {
+        sum = AddPairProducts(low[x], p[r][x], sum);
+        next = AddPairProducts(high[x], p[r][x], next);
+      }
+      hn::StoreU(sum, di, to);
+      hn::StoreU(next, di, to + kLanes);
+    }
+  };
+  const std::size_t c =
+      ForPairs<2 * kPairs>(mix.dim, [&](std::size_t at) HEED_INLINED { add(at, LoadWide); });
+  if (c < mix.dim)
+    add(c, [&](const std::int8_t* v) HEED_INLINED { return LoadSomeWide(v, mix.dim - c); });
+}
+
+// Adds values of one block of weights to kRows rows of sums.
+template <std::size_t kRows>
+HWY_NOINLINE void MixByteBlock(const ByteMix& mix, std::ptrdiff_t ahead) {
+  constexpr std::size_t kKeys = 4;
+  std::size_t j = 0;
+  for (; j + kKeys <= mix.keys; j += kKeys) {
+    PrefetchAhead(mix.v.from(j), ahead, kKeys, mix.dim);
+    MixPairs<kRows, kKeys / 2>(mix, j);
+  }
+  PrefetchAhead(mix.v.from(j), ahead, mix.keys - j, mix.dim);
+  for (; j + 2 <= mix.keys; j += 2) MixPairs<kRows, 1>(mix, j);
+  if (j < mix.keys) MixPairs<kRows, 1, true>(mix, j);
+}
+
+// o += step * sums, and the sums become 0. n a multiple of kLanes.
+HWY_INLINE void TakeSums(float step, std::int32_t* sums, std::size_t n, float* o) {
+  const D d;
+  const DI di;
+  const V v = hn::Set(d, step);
+  for (std::size_t c = 0; c < n; c += kLanes) {
+    const V sum = hn::ConvertTo(d, hn::LoadU(di, sums + c));
+    hn::StoreU(hn::MulAdd(v, sum, hn::LoadU(d, o + c)), d, o + c);
+    hn::StoreU(hn::Zero(di), di, sums + c);
+  }
+}
+
+// As MixBlock, for sums in the order of InBlockOrder: whatever the weights are, and slow.
+HWY_INLINE void MixByteByByte(const Mix& mix) {
+  for (std::size_t j = 0; j < mix.keys; ++j) {
+    const std::int8_t* v = mix.v.row<std::int8_t>(j);
+    for (std::size_t c = 0; c < mix.dim; ++c)
+      mix.o[InBlockOrder(c)] += mix.p[j] * static_cast<float>(v[c]);
+  }
+}
+#endif  // HEED_PAIR_PRODUCTS
+
+}  // namespace HWY_NAMESPACE
+}  // namespace heed
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
