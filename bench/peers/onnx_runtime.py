@@ -90,10 +90,15 @@ def heads_first(x, heads):
     return x.reshape(batch, tokens, heads, width // heads).transpose(0, 2, 1, 3)
 
 
-def sequences(problem):
-    """(q, k, v) of [batch, tokens, heads * dim] for each call, and how to arrange its answers."""
+def sequences(problem, padded):
+    """(q, k, v) of [batch, tokens, heads * dim] for each call, and how to arrange its answers. A ragged
+    batch is one call, padded, or one for each sequence."""
     stored = NUMPY[problem.dtype]
     arrays = [x.astype(stored) for x in (problem.q, problem.k, problem.v)]
+    if padded:
+        whole = [problem.padded(x) for x in arrays]
+        return ([[x.reshape(*x.shape[:2], -1) for x in whole]],
+                lambda outs: problem.unpadded(outs[0].reshape(whole[0].shape)))
     if problem.lengths:
         calls = [[np.ascontiguousarray(x[a:b]).reshape(1, b - a, -1) for x in arrays]
                  for a, b in problem.spans()]
@@ -102,7 +107,7 @@ def sequences(problem):
             lambda outs: heads_first(outs[0], problem.query_heads))
 
 
-def multi_head_attention(problem, threads):
+def multi_head_attention(problem, threads, padded=False):
     element = ELEMENTS[problem.dtype]
     inputs = [("q", element, 3), ("k", element, 3), ("v", element, 3)]
     if problem.mask is not None:
@@ -110,7 +115,7 @@ def multi_head_attention(problem, threads):
     running = session("MultiHeadAttention", CONTRIB, inputs, [("o", element, 3)],
                       {"num_heads": problem.query_heads, "scale": problem.scale,
                        "unidirectional": int(problem.causal)}, threads)
-    calls, arrange = sequences(problem)
+    calls, arrange = sequences(problem, padded)
     bound = []
     for q, k, v in calls:
         feeds = {"q": q, "k": k, "v": v}
@@ -120,7 +125,7 @@ def multi_head_attention(problem, threads):
     return Runner(bound, arrange)
 
 
-def group_query_attention(problem, threads):
+def group_query_attention(problem, threads, padded=False):
     element = ELEMENTS[problem.dtype]
     decode = problem.kind == "decode"
     past = [("past_k", element, 4), ("past_v", element, 4)] if decode else [("", None, 0)] * 2
@@ -130,11 +135,12 @@ def group_query_attention(problem, threads):
     running = session("GroupQueryAttention", CONTRIB, inputs, outputs,
                       {"num_heads": problem.query_heads, "kv_num_heads": problem.kv_heads,
                        "scale": problem.scale}, threads)
-    calls, arrange = sequences(problem)
+    calls, arrange = sequences(problem, padded)
     bound = []
     for q, k, v in calls:
         batch, keys, _ = k.shape
-        feeds = {"q": q, "k": k, "v": v, "seqlens_k": np.full(batch, keys - 1, np.int32),
+        lengths = problem.lengths if padded else [keys] * batch
+        feeds = {"q": q, "k": k, "v": v, "seqlens_k": np.array(lengths, np.int32) - 1,
                  "total": np.array([keys], np.int32)}
         results = {"o": np.zeros_like(q)}
         shared = ()
@@ -150,7 +156,7 @@ def group_query_attention(problem, threads):
     return Runner(bound, arrange)
 
 
-def attention(problem, threads):
+def attention(problem, threads, padded=False):
     element = ELEMENTS[problem.dtype]
     rank = 3 if problem.lengths else 4
     inputs = [(name, element, rank) for name in "qkv"]
@@ -161,7 +167,7 @@ def attention(problem, threads):
         attributes.update(q_num_heads=problem.query_heads, kv_num_heads=problem.kv_heads)
     running = session("Attention", "", inputs, [("o", element, rank)], attributes, threads)
     if rank == 3:
-        calls, arrange = sequences(problem)
+        calls, arrange = sequences(problem, padded)
     else:
         stored = NUMPY[problem.dtype]
         calls = [[x.astype(stored) for x in (problem.q, problem.k, problem.v)]]
@@ -217,7 +223,10 @@ def variants(problem):
         ways["MultiHeadAttention"] = multi_head_attention
     if problem.causal or problem.kind == "decode":
         ways["GroupQueryAttention"] = group_query_attention
-    return {name: lambda threads, make=make: make(problem, threads) for name, make in ways.items()}
+    if not problem.lengths:
+        return {name: lambda threads, make=make: make(problem, threads) for name, make in ways.items()}
+    return {f"{name}, {how}": lambda threads, make=make, padded=padded: make(problem, threads, padded)
+            for name, make in ways.items() for how, padded in worker.RAGGED_WAYS.items()}
 
 
 if __name__ == "__main__":

@@ -22,12 +22,15 @@ def tensor(array, dtype):
 
 
 class Sdpa:
-    """One call, or one for each sequence of a ragged batch."""
+    """One call, or one for each sequence of a ragged batch that is not padded."""
 
-    def __init__(self, problem, threads, grouped=False):
+    def __init__(self, problem, threads, grouped=False, padded=False):
         dtype = TYPES[problem.dtype]
-        q, k, v = (tensor(x, dtype) for x in (problem.q, problem.k, problem.v))
-        self.shape = problem.q.shape
+        arrays = (problem.q, problem.k, problem.v)
+        if padded:
+            arrays = (problem.padded(x) for x in arrays)
+        q, k, v = (tensor(x, dtype) for x in arrays)
+        self.problem, self.padded = problem, padded
         self.threads = threads
         self.options = {"is_causal": problem.causal, "scale": problem.scale}
         if problem.mask is not None:
@@ -37,10 +40,11 @@ class Sdpa:
         if grouped:  # one query for each head: those of a group become rows that share the keys
             q = q.view(problem.batch, problem.kv_heads, -1, problem.head_dim)
         self.calls = [(q, k, v)]
-        if problem.lengths:
+        if padded:
+            self.calls = [tuple(x.transpose(1, 2) for x in (q, k, v))]
+        elif problem.lengths:
             self.calls = [tuple(x[a:b].transpose(0, 1).unsqueeze(0) for x in (q, k, v))
                           for a, b in problem.spans()]
-        self.ragged = bool(problem.lengths)
 
     def run(self):
         if torch.get_num_threads() != self.threads:
@@ -49,11 +53,13 @@ class Sdpa:
             self.outputs = [sdpa(q, k, v, **self.options) for q, k, v in self.calls]
 
     def answer(self):
-        if self.ragged:
+        if self.padded:
+            return self.problem.unpadded(self.outputs[0].transpose(1, 2).float().numpy())
+        if self.problem.lengths:
             whole = torch.cat([o[0].transpose(0, 1) for o in self.outputs])
         else:
             whole = self.outputs[0]
-        return whole.float().numpy().reshape(self.shape)
+        return whole.float().numpy().reshape(self.problem.q.shape)
 
 
 class Layer:
@@ -84,6 +90,10 @@ def variants(problem):
     if problem.kind == "layer":
         return {"linear, scaled_dot_product_attention, linear":
                 lambda threads: Layer(problem, threads)}
+    if problem.lengths:
+        return {f"scaled_dot_product_attention, {how}":
+                lambda threads, padded=padded: Sdpa(problem, threads, padded=padded)
+                for how, padded in worker.RAGGED_WAYS.items()}
     ways = {"scaled_dot_product_attention": lambda threads: Sdpa(problem, threads)}
     if problem.kind == "decode":
         ways["scaled_dot_product_attention, grouped"] = lambda threads: Sdpa(problem, threads, True)

@@ -12,6 +12,8 @@ import time
 import numpy as np
 
 NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16}
+# How those compute a ragged batch who have no such thing; whether it is padded.
+RAGGED_WAYS = {"one call for each sequence": False, "padded": True}
 
 
 class Absent(Exception):
@@ -57,6 +59,18 @@ class Problem:
         for length in self.lengths:
             yield start, start + length
             start += length
+
+    def padded(self, x):
+        """A ragged batch [tokens, heads, dim] as [sequences, longest, heads, dim], zeros behind the
+        shorter ones. Causal attention needs no mask for them: nobody looks ahead."""
+        whole = np.zeros((len(self.lengths), max(self.lengths), *x.shape[1:]), x.dtype)
+        for row, (a, b) in zip(whole, self.spans()):
+            row[:b - a] = x[a:b]
+        return whole
+
+    def unpadded(self, whole):
+        """The ragged batch of a padded one."""
+        return np.concatenate([row[:n] for row, n in zip(whole, self.lengths)])
 
 
 class Worker:
