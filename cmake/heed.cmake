@@ -17,6 +17,9 @@ if(HEED_SANITIZE)
   target_compile_options(heed_flags INTERFACE -fsanitize=${HEED_SANITIZE} -fno-sanitize-recover=all
                          -fno-omit-frame-pointer)
   target_link_options(heed_flags INTERFACE -fsanitize=${HEED_SANITIZE})
+  if(HEED_SANITIZE STREQUAL "thread")
+    target_compile_definitions(heed_flags INTERFACE HEED_THREAD_SANITIZER)
+  endif()
 endif()
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.h.in
@@ -52,7 +55,8 @@ function(heed_layer name)
   endif()
 endfunction()
 
-# heed_test(NAME sources...): a GoogleTest program over the whole library, each case a CTest test.
+# heed_test(NAME sources...): a GoogleTest program over the whole library, each case a CTest test
+# labelled NAME.
 # Tests see HEED_SOURCE_DIR and HEED_SHARED_DIR (conformance cases; tests skip where it is absent).
 function(heed_test name)
   find_package(GTest REQUIRED)
@@ -61,5 +65,6 @@ function(heed_test name)
   target_link_libraries(${name} PRIVATE heed heed_flags GTest::gmock GTest::gtest GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE HEED_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     HEED_BINARY_DIR="${PROJECT_BINARY_DIR}" HEED_SHARED_DIR="${PROJECT_SOURCE_DIR}/../shared")
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 600 LABELS ${name})
 endfunction()

@@ -16,6 +16,23 @@ namespace {
 
 thread_local Team team_of_this_thread;
 
+#if HEED_WITH_TBB
+// What the caller wrote is the workers' to read, and what they wrote the caller's, once they are
+// done; between workers it promises nothing. oneTBB orders this too, but inside a library that
+// ThreadSanitizer does not see into.
+class HandOver {
+ public:
+  void give() { given_.store(true, std::memory_order_release); }
+  void take() const { static_cast<void>(given_.load(std::memory_order_acquire)); }
+  void give_back() { returned_.fetch_add(1, std::memory_order_release); }
+  void take_back() const { static_cast<void>(returned_.load(std::memory_order_acquire)); }
+
+ private:
+  std::atomic<bool> given_{false};
+  std::atomic<std::size_t> returned_{0};
+};
+#endif
+
 }  // namespace
 
 ScopedTeam::ScopedTeam(const Team& team) : before_(team_of_this_thread) {
@@ -58,10 +75,17 @@ bool parallel_for(std::size_t tasks, std::size_t threads, Task task, void* user)
   if (threads > 1) {
     const auto run = [&] {
       tbb::task_group group;
+      HandOver memory;
+      memory.give();
       for (std::size_t worker = 1; worker < threads; ++worker)
-        group.run([&work, worker] { work(worker); });
+        group.run([&memory, &work, worker] {
+          memory.take();
+          work(worker);
+          memory.give_back();
+        });
       work(0);
       group.wait();
+      memory.take_back();
     };
     // An arena of its own only when the caller's is narrower than what was asked for and what
     // oneTBB has: of a wider one it would warn on standard error.

@@ -12,10 +12,18 @@
 //  - x86-64: scalar (always runs), SSE4, AVX2, AVX3 (AVX-512); aarch64: NEON; WebAssembly: SIMD128.
 //  - Not compiled: SSSE3 (any such machine has SSE4), AVX3_DL (adds nothing that is used here), and
 //    SVE and RVV, whose vectors have no size at compile time and so fit in no array of registers.
+//  - ThreadSanitizer watches no load or store of more than 16 bytes: for it AVX2 and AVX3 are left
+//    out, so that what runs is what it sees.
 #if HEED_WITH_HIGHWAY
 #ifndef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#ifdef HEED_THREAD_SANITIZER
+#define HEED_UNWATCHED_TARGETS (HWY_AVX2 | HWY_AVX3)
+#else
+#define HEED_UNWATCHED_TARGETS 0
+#endif
+#define HWY_DISABLED_TARGETS                                                             \
+  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV | \
+   HEED_UNWATCHED_TARGETS)
 #define HWY_BROKEN_EMU128 1  // the portable target is HWY_SCALAR with every compiler
 #endif
 #ifdef HWY_TARGET_INCLUDE
