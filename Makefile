@@ -8,7 +8,7 @@ WERROR := $(if $(CI),-DHEED_WERROR=ON)
 # Debian's packages for Python belong to /usr/bin/python3, which need not be the first on PATH.
 PYTHON := -DHEED_BUILD_PYTHON=ON $(if $(wildcard /usr/bin/python3),-DPython3_EXECUTABLE=/usr/bin/python3)
 
-.PHONY: help build run test lint format install asan tsan coverage fuzz bench bench-peers goldens wheel clean
+.PHONY: help build run test lint format install asan tsan test-neon coverage fuzz bench bench-peers goldens wheel clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -41,10 +41,23 @@ asan: packages-build packages-test packages-sanitize  ## all tests under Address
 	@cmake --build build-asan -j $(JOBS)
 	@ctest --test-dir build-asan -j $(JOBS) --output-on-failure
 
+# Tests that can wake a thread, and races planted to see that they are noticed. Left out: what takes
+# long because of its many small problems, which one thread computes.
+TSAN_TARGETS := heed_base_test heed_kernels_test heed_cache_test heed_layer_test
+TSAN_SLOW := AnyCombination|EdgesOfStrips
 tsan: packages-build packages-test packages-sanitize  ## the threaded tests under ThreadSanitizer
 	@cmake --preset tsan -DHEED_BUILD_TESTS=ON $(LAUNCHER) >/dev/null
-	@cmake --build build-tsan -j $(JOBS)
-	@ctest --test-dir build-tsan -j $(JOBS) --output-on-failure -R 'Thread|Kernel|Attention'
+	@cmake --build build-tsan -j $(JOBS) --target $(TSAN_TARGETS) heed_race
+	@ctest --test-dir build-tsan -j $(JOBS) --output-on-failure -E '$(TSAN_SLOW)' \
+		-L '^races$$|^heed_(base|kernels|cache|layer)_test$$'
+
+# A build without threads, so what tells of threads is left out.
+NEON_TARGETS := heed_kernels_test heed_cache_test heed_layer_test
+test-neon: packages-build packages-test packages-neon  ## the kernels for 64-bit ARM, cross-compiled, under qemu
+	@cmake --preset neon -DHEED_BUILD_TESTS=ON $(LAUNCHER) >/dev/null
+	@cmake --build build-neon -j $(JOBS) --target $(NEON_TARGETS)
+	@ctest --test-dir build-neon -j $(JOBS) --output-on-failure -E Threads \
+		-L '^heed_(kernels|cache|layer)_test$$'
 
 FORMATTED = $(shell git ls-files '*.h' '*.cc' '*.c')
 lint: packages-build packages-test packages-lint  ## clang-format, clang-tidy and the direction of includes

@@ -14,6 +14,8 @@ packages_of() {
     lint)  echo clang clang-format clang-tidy ;;
     sanitize) echo clang libclang-rt-14-dev ;;
     coverage) echo gcovr ;;
+    neon)  echo g++-aarch64-linux-gnu qemu-user libhwy-dev:arm64 libgtest-dev:arm64 \
+                libgmock-dev:arm64 librapidcheck-dev:arm64 ;;
     tex)   echo texlive-latex-base texlive-latex-recommended texlive-latex-extra poppler-utils ;;
     bench) echo libbenchmark-dev libopenblas-dev ;;
     wheel) echo python3 python3-dev python3-venv ;;
@@ -44,6 +46,7 @@ done
 [ -n "$missing" ] || exit 0
 echo "installing:$missing"
 as_root=; [ "$(id -u)" = 0 ] || as_root=sudo
+case "$missing" in *:arm64*) $as_root dpkg --add-architecture arm64 ;; esac
 $as_root apt-get update -qq
 # shellcheck disable=SC2086
 DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null
