@@ -1,4 +1,5 @@
 // The micro-kernels of prefill: Q K^T and P V for a strip of a few rows, sums held in registers.
+#include <algorithm>
 #include <cstddef>
 
 #include "kernels/simd-inl.h"
@@ -16,6 +17,9 @@ namespace HWY_NAMESPACE {
 
 // Rows of a strip: with 16 registers 12 sums, 2 vectors loaded and 1 broadcast.
 inline constexpr std::size_t kRows = kStripRows == 6 ? 6 : 10;
+
+// Turns of a loop whose end the processor foresees: with more, it mispredicts the last.
+inline constexpr std::size_t kForeseen = 64;
 
 // sum[r] (+)= x[r * stride] * row
 template <std::size_t R, bool kFirst>
@@ -53,8 +57,10 @@ HWY_INLINE void ScorePanels(const float* HWY_RESTRICT q, std::ptrdiff_t q_stride
     V sum[R][kPanelVectors];
     OuterProduct<R, true>(q, q_stride, k, sum);
     const float* row = k + kPanel;
-    for (std::size_t c = 1; c < dim; ++c, row += kPanel)
-      OuterProduct<R, false>(q + c, q_stride, row, sum);
+    for (std::size_t c = 1; c < dim;) {
+      const std::size_t end = std::min(dim, (c / kForeseen + 1) * kForeseen);
+      for (; c < end; ++c, row += kPanel) OuterProduct<R, false>(q + c, q_stride, row, sum);
+    }
     StoreRows<R>(sum, s, s_stride);
     between();
   }
@@ -91,23 +97,20 @@ HWY_INLINE void AddValues(const float* HWY_RESTRICT p, std::size_t p_stride,
   for (std::size_t c = 0; c < v_stride; c += kPanel) {
     V sum[R][kPanelVectors];
     const float* row = v + c;
-    std::size_t j = 0;
-    if (addend.o == nullptr) {
-      OuterProduct<R, true>(p, step, row, sum);
-      j = 1;
+    OuterProduct<R, true>(p, step, row, sum);
+    for (std::size_t j = 1; j < keys; ++j) {
       row += v_stride;
-    } else {
+      Prefetch(row + 8 * v_stride);  // the hardware does not follow such strides
+      OuterProduct<R, false>(p + j, step, row, sum);
+    }
+    if (addend.o != nullptr) {  // at the end, so that nothing waits for it
       HEED_UNROLL
       for (std::size_t r = 0; r < R; ++r) {
         const V f = hn::Set(d, addend.factor[r]);
         const float* o = addend.o + r * addend.stride + c;
-        sum[r][0] = hn::Mul(f, hn::Load(d, o));
-        sum[r][1] = hn::Mul(f, hn::Load(d, o + kLanes));
+        sum[r][0] = hn::MulAdd(f, hn::Load(d, o), sum[r][0]);
+        sum[r][1] = hn::MulAdd(f, hn::Load(d, o + kLanes), sum[r][1]);
       }
-    }
-    for (; j < keys; ++j, row += v_stride) {
-      Prefetch(row + 8 * v_stride);  // the hardware does not follow such strides
-      OuterProduct<R, false>(p + j, step, row, sum);
     }
     store(c, sum);
   }

@@ -226,15 +226,19 @@ class Block {
 
   bool ValuesAreFinite(const KeyTile& t, std::size_t begin, std::size_t end) const {
     const D d;
-    V largest = hn::Zero(d);  // NaN once there is something that is not finite
+    // NaN once there is something that is not finite; several, as each has to wait for itself.
+    V nothing[kPanelVectors] = {hn::Zero(d), hn::Zero(d)};
     for (std::size_t j = begin; j < end; ++j) {
       const float* row = t.v + (j - t.begin) * shape_.value_stride;
-      for (std::size_t c = 0; c < shape_.value_stride; c += kLanes) {
-        const V v = hn::LoadU(d, row + c);
-        largest = hn::Add(largest, hn::Sub(v, v));
+      for (std::size_t c = 0; c < shape_.value_stride; c += kPanel) {
+        HEED_UNROLL
+        for (std::size_t n = 0; n < kPanelVectors; ++n) {
+          const V v = hn::LoadU(d, row + c + n * kLanes);
+          nothing[n] = hn::Add(nothing[n], hn::Sub(v, v));
+        }
       }
     }
-    return SumLanes(largest) == 0.0f;
+    return SumLanes(hn::Add(nothing[0], nothing[1])) == 0.0f;
   }
 
   template <std::size_t R>
@@ -248,18 +252,17 @@ class Block {
     const std::size_t stride = shape_.score_stride();
     float* s = Space(shape_.s);
     const Queries queries = QueriesOf(strip, R);
-    PrefetchRows(run_.q, strip, R,
-                 std::min(2 * R, block_.first_query + block_.queries - strip.query));
-    if (last.end <= t.end) PrefetchRows(run_.out, strip, 0, R);
-
-    ahead_of_scores_.Clear();
+    ahead_of_strip_.Clear();
+    const std::size_t left = block_.first_query + block_.queries - (strip.query + R);
+    RowsAhead(run_.q, strip, R, std::min(R, left));
+    if (last.end <= t.end) RowsAhead(run_.out, strip, 0, R);
     for (const ScoreView* view : {&rules_.bias, &rules_.mask})
       ScoresAhead(*view, strip, R, key, end);
-    ahead_of_scores_.Spread(panels);
+    ahead_of_strip_.Spread(panels);
     ScorePanels<R>(queries.data, queries.stride, t.k + panel * kPanel * problem_.key_dim,
                    problem_.key_dim, panels, s, stride, [&] {
                      ahead_.Step();
-                     ahead_of_scores_.Step();
+                     ahead_of_strip_.Step();
                    });
     if (rules_.change_scores())
       ChangeScores(rules_, {.s = s,
@@ -303,18 +306,12 @@ class Block {
     strip.l[0] = kFinished;
   }
 
-  // Rows [begin, end) from the first of a strip on: those of the next strip, or of the result.
-  // Inline, as GCC drops calls of a function that does nothing but ask.
+  // Rows from number `begin` of a strip on: of the strip that comes next, or of the result.
   template <class View>
-  HWY_INLINE void PrefetchRows(const View& view, const Strip& strip, std::size_t begin,
-                               std::size_t end) {
-    const std::size_t bytes = view.dim * size_of(view.dtype);
-    const std::ptrdiff_t stride =
-        view.token_stride * static_cast<std::ptrdiff_t>(size_of(view.dtype));
-    const std::byte* row = QueryRow(strip, 0).Address(view);
-    for (std::size_t r = begin; r < end; ++r)
-      for (std::size_t b = 0; b < bytes; b += 64)
-        Prefetch(row + static_cast<std::ptrdiff_t>(r) * stride + b);
+  void RowsAhead(const View& view, const Strip& strip, std::size_t begin, std::size_t rows) {
+    const std::size_t bytes = size_of(view.dtype);
+    const std::ptrdiff_t stride = view.token_stride * static_cast<std::ptrdiff_t>(bytes);
+    ahead_of_strip_.Add(QueryRow(strip, begin).Address(view), rows, view.dim * bytes, stride);
   }
 
   // The part of a mask or bias that a strip will read.
@@ -323,8 +320,8 @@ class Block {
     if (!view || view.strides[3] != 1) return;
     const Tile tile{.sequence = n_, .head = strip.head, .query = strip.query, .key = key};
     const std::size_t bytes = size_of(view.dtype);
-    ahead_of_scores_.Add(ScoreAddress(view, tile, 0), view.strides[2] == 0 ? 1 : rows,
-                         (end - key) * bytes, view.strides[2] * static_cast<std::ptrdiff_t>(bytes));
+    ahead_of_strip_.Add(ScoreAddress(view, tile, 0), view.strides[2] == 0 ? 1 : rows,
+                        (end - key) * bytes, view.strides[2] * static_cast<std::ptrdiff_t>(bytes));
   }
 
   // The softmax step of R rows.
@@ -429,7 +426,7 @@ class Block {
   const Sequence& sequence_;
   const kernels::PrefillBlock& block_;
   const bool writes_in_place_;  // rows of the result are whole panels of floats
-  Ahead ahead_, ahead_of_scores_;
+  Ahead ahead_, ahead_of_strip_;
 };
 
 template <class T>

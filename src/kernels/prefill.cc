@@ -37,12 +37,10 @@ HWY_EXPORT(TargetGeometry);
 namespace kernels {
 namespace {
 
-// Rows of one block, over all heads of the group: packing a tile of keys costs about as much as
-// one row of scores against it.
-constexpr std::size_t kBlockRows = 516;
-// Keys of one tile: what 64 channels make of a quarter of a 512 KB second-level cache.
-constexpr std::size_t kTileFloats = 512 * 64;
-constexpr std::size_t kMostTileKeys = 512, kLeastTileKeys = 64;
+// What stays in a 512 KB second-level cache while a block works on a tile of keys, a quarter of it
+// each for queries, results, keys and values: 512 rows of 64 channels, fewer of more.
+constexpr std::size_t kBlockFloats = 516 * 64, kMostBlockRows = 516;
+constexpr std::size_t kTileFloats = 512 * 64, kMostTileKeys = 512, kLeastTileKeys = 64;
 
 std::size_t round_up(std::size_t n, std::size_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
@@ -53,8 +51,11 @@ std::size_t tile_keys(std::size_t dim) {
   return std::clamp(fit, kLeastTileKeys, kMostTileKeys);
 }
 
-std::size_t block_queries(std::size_t group, std::size_t strip) {
-  return std::max<std::size_t>(2, kBlockRows / group / strip) * strip;
+// Rows are those of all heads of the group. Packing a tile of keys costs about as much as one row
+// of scores against it, so it must serve many.
+std::size_t block_queries(std::size_t group, std::size_t dim, std::size_t strip) {
+  const std::size_t rows = std::min(kBlockFloats / dim, kMostBlockRows);
+  return std::max<std::size_t>(2, rows / group / strip) * strip;
 }
 
 PrefillBlock block_at(const Run& run, const ScoreRules& rules, const PrefillShape& shape,
@@ -89,9 +90,10 @@ PrefillShape prefill_shape(const Problem& problem, std::size_t queries, std::siz
   shape.strip = geometry.strip;
   shape.lanes = geometry.lanes;
   shape.group = problem.query_heads / problem.kv_heads;
+  const std::size_t dim = std::max(problem.key_dim, problem.value_dim);
   shape.block_queries =
-      std::min(block_queries(shape.group, shape.strip), std::max<std::size_t>(1, queries));
-  shape.tile_keys = tile_keys(std::max(problem.key_dim, problem.value_dim));
+      std::min(block_queries(shape.group, dim, shape.strip), std::max<std::size_t>(1, queries));
+  shape.tile_keys = tile_keys(dim);
   shape.value_stride = round_up(problem.value_dim, geometry.panel);
   shape.query_stride = round_up(problem.key_dim, geometry.lanes);
 

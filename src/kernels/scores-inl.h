@@ -275,9 +275,8 @@ HWY_INLINE float PowerOfTwo(float n) {
 // Grows m to cover a score. m is kept an integer, so that rescaling is exact. Returns the factor
 // that rescales what has been accumulated so far.
 HWY_INLINE float GrowMax(float score, float& m) {
-  if (!(score > m)) return 1.0f;
   const float before = m;
-  m = std::ceil(score);
+  m = score > m ? std::ceil(score) : m;
   return PowerOfTwo(before - m);  // 0 from -infinity
 }
 
