@@ -11,10 +11,10 @@
 //
 // What does not fit this (NaN, infinity, very small numbers, long rows) is left to floats.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/decode-inl.h"
 #include "kernels/decode_task.h"
@@ -88,6 +88,36 @@ HWY_INLINE float RoundToSteps(const float* x, std::size_t n, float largest, std:
   return largest / kMostSteps;
 }
 
+// --- Rows ---------------------------------------------------------------------------------------
+
+// Calls f(kPairs) for the usual rows, which have kPairs pairs (of AVX2: 128 and 64 columns), so
+// that there is no branch in a row; 0: for any other.
+template <class F>
+HWY_INLINE void WithPairs(std::size_t dim, F&& f) {
+  if (dim == 8 * kPair) return f(std::integral_constant<std::size_t, 8>());
+  if (dim == 4 * kPair) return f(std::integral_constant<std::size_t, 4>());
+  f(std::integral_constant<std::size_t, 0>());
+}
+
+// Calls f(c, load) for every pair of a row, where load(p) gives its elements as 16 bits.
+template <std::size_t kPairs, class F>
+HWY_INLINE void ForWide(std::size_t dim, F&& f) {
+  const auto load = [](const std::int8_t* p) HEED_INLINED { return LoadWide(p); };
+  if constexpr (kPairs != 0) {
+    HEED_UNROLL
+    for (std::size_t n = 0; n < kPairs; ++n) f(n * kPair, load);
+  } else {
+    std::size_t c = 0;
+    for (; c + 4 * kPair <= dim; c += 4 * kPair) {
+      HEED_UNROLL
+      for (std::size_t n = 0; n < 4; ++n) f(c + n * kPair, load);
+    }
+    for (; c + kPair <= dim; c += kPair) f(c, load);
+    if (c == dim) return;
+    f(c, [&](const std::int8_t* p) HEED_INLINED { return LoadSomeWide(p, dim - c); });
+  }
+}
+
 // --- Scores -------------------------------------------------------------------------------------
 
 // acc[r][x] += q_r[c..] * k_x
@@ -136,44 +166,56 @@ HWY_INLINE void StoreSums(const VI (&acc)[kRows][kKeys], std::int32_t* s, std::s
 template <std::size_t kRows>
 inline constexpr std::size_t kBytesAtOnce = kRows == 4 ? 2 : 4;
 
-// s[r * stride + x] <- q_r . k_x, in steps of q_r, for kRows rows of q [q_stride apart, padded with
-// 0] and kKeys keys of at most kMostTerms columns.
-template <std::size_t kRows, std::size_t kKeys>
-HWY_INLINE void ScoreBytes(const std::int16_t* HWY_RESTRICT q, std::size_t q_stride, Rows k,
-                           std::size_t dim, std::int32_t* HWY_RESTRICT s, std::size_t stride) {
+// What is scored: s_rj <- q_r . k_j, in steps of q_r. q is padded with 0 to whole pairs; rows of at
+// most kMostTerms columns.
+struct ByteScores {
+  const std::int16_t* q = nullptr;  // q_r = q + r * q_stride
+  std::size_t q_stride = 0;
+  Rows k;
+  std::size_t keys = 0, dim = 0;
+  std::int32_t* s = nullptr;  // s_rj = s[r * s_stride + j]
+  std::size_t s_stride = 0;
+};
+
+// kKeys keys from number j on.
+template <std::size_t kPairs, std::size_t kRows, std::size_t kKeys>
+HWY_INLINE void ScoreBytes(const ByteScores& scores, std::size_t j) {
   VI acc[kRows][kKeys];
   HEED_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     HEED_UNROLL
     for (std::size_t x = 0; x < kKeys; ++x) acc[r][x] = hn::Zero(DI());
   }
-  const KeyRows<std::int8_t, kKeys> keys(k);
-  VI16 kx[kKeys];
-  const std::size_t c = ForPairs<kKeys>(dim, [&](std::size_t at) HEED_INLINED {
+  const KeyRows<std::int8_t, kKeys> keys(scores.k.from(j));
+  const std::int16_t* HWY_RESTRICT q = scores.q;
+  const std::size_t q_stride = scores.q_stride;
+  VI16 k[kKeys];
+  ForWide<kPairs>(scores.dim, [&](std::size_t c, auto&& load) HEED_INLINED {
     HEED_UNROLL
-    for (std::size_t x = 0; x < kKeys; ++x) kx[x] = LoadWide(keys.row[x] + at);
-    AddProducts(q + at, q_stride, kx, acc);
+    for (std::size_t x = 0; x < kKeys; ++x) k[x] = load(keys.row[x] + c);
+    AddProducts(q + c, q_stride, k, acc);
   });
-  if (c < dim) {
-    for (std::size_t x = 0; x < kKeys; ++x) kx[x] = LoadSomeWide(keys.row[x] + c, dim - c);
-    AddProducts(q + c, q_stride, kx, acc);
-  }
-  StoreSums(acc, s, stride);
+  StoreSums(acc, scores.s + j, scores.s_stride);
 }
 
-// The scores of `keys` keys, while rows `ahead` bytes behind them are asked for (0: none).
-template <std::size_t kRows>
-HWY_NOINLINE void ScoreByteBlock(const std::int16_t* q, std::size_t q_stride, Rows k,
-                                 std::size_t keys, std::size_t dim, std::int32_t* s,
-                                 std::size_t stride, std::ptrdiff_t ahead) {
+// Not inlined, nor MixByteRows: the caller's variables would push theirs out of the registers.
+template <std::size_t kPairs, std::size_t kRows>
+HWY_NOINLINE void ScoreByteRows(const ByteScores& given, std::ptrdiff_t ahead) {
   constexpr std::size_t kKeys = kBytesAtOnce<kRows>;
+  const ByteScores scores = given;
   std::size_t j = 0;
-  for (; j + kKeys <= keys; j += kKeys) {
-    PrefetchAhead(k.from(j), ahead, kKeys, dim);
-    ScoreBytes<kRows, kKeys>(q, q_stride, k.from(j), dim, s + j, stride);
+  for (; j + kKeys <= scores.keys; j += kKeys) {
+    PrefetchAhead(scores.k.from(j), ahead, kKeys, scores.dim);
+    ScoreBytes<kPairs, kRows, kKeys>(scores, j);
   }
-  PrefetchAhead(k.from(j), ahead, keys - j, dim);
-  for (; j < keys; ++j) ScoreBytes<kRows, 1>(q, q_stride, k.from(j), dim, s + j, stride);
+  PrefetchAhead(scores.k.from(j), ahead, scores.keys - j, scores.dim);
+  for (; j < scores.keys; ++j) ScoreBytes<0, kRows, 1>(scores, j);
+}
+
+// The scores of kRows rows, while keys `ahead` bytes behind these are asked for (0: none).
+template <std::size_t kRows>
+HWY_INLINE void ScoreByteBlock(const ByteScores& scores, std::ptrdiff_t ahead) {
+  WithPairs(scores.dim, [&](auto pairs) { ScoreByteRows<pairs, kRows>(scores, ahead); });
 }
 
 // s[j] <- sums[j] * step * scales[j], up to the next multiple of kLanes; may be the same memory.
@@ -207,30 +249,30 @@ HWY_INLINE VI16 PairOfWeights(const std::int16_t* p) {
   return hn::BitCast(DI16(), hn::Set(DI(), pair));
 }
 
-// kPairs pairs of values from number j on; of the last pair of an odd number, only the first.
-template <std::size_t kRows, std::size_t kPairs, bool kLast = false>
+// kTwos pairs of values from number j on; of the last pair of an odd number, only the first.
+template <std::size_t kPairs, std::size_t kRows, std::size_t kTwos, bool kLast = false>
 HWY_INLINE void MixPairs(const ByteMix& mix, std::size_t j) {
   const DI16 d16;
   const DI di;
-  VI16 p[kRows][kPairs];
+  VI16 p[kRows][kTwos];
   HEED_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     HEED_UNROLL
-    for (std::size_t x = 0; x < kPairs; ++x) {
+    for (std::size_t x = 0; x < kTwos; ++x) {
       p[r][x] = PairOfWeights<kLast>(mix.p + r * mix.p_stride + j + 2 * x);
       InRegister(p[r][x]);
     }
   }
   const Rows rows = mix.v.from(j);
-  const std::int8_t* row[2 * kPairs];
+  const std::int8_t* row[2 * kTwos];
   HEED_UNROLL
-  for (std::size_t x = 0; x < 2 * kPairs; ++x) row[x] = rows.row<std::int8_t>(kLast ? 0 : x);
+  for (std::size_t x = 0; x < 2 * kTwos; ++x) row[x] = rows.row<std::int8_t>(kLast ? 0 : x);
   std::int32_t* HWY_RESTRICT o = mix.o;
   const std::size_t o_stride = mix.o_stride;
-  const auto add = [&](std::size_t c, auto&& load) HEED_INLINED {
-    VI16 low[kPairs], high[kPairs];
+  ForWide<kPairs>(mix.dim, [&](std::size_t c, auto&& load) HEED_INLINED {
+    VI16 low[kTwos], high[kTwos];
     HEED_UNROLL
-    for (std::size_t x = 0; x < kPairs; ++x) {
+    for (std::size_t x = 0; x < kTwos; ++x) {
       const VI16 first = load(row[2 * x] + c), second = load(row[2 * x + 1] + c);
       low[x] = hn::InterleaveLower(d16, first, second);
       high[x] = hn::InterleaveUpper(d16, first, second);
@@ -240,32 +282,33 @@ HWY_INLINE void MixPairs(const ByteMix& mix, std::size_t j) {
       std::int32_t* to = o + r * o_stride + c;
       VI sum = hn::LoadU(di, to), next = hn::LoadU(di, to + kLanes);
       HEED_UNROLL
-      for (std::size_t x = 0; x < kPairs; ++x) {
+      for (std::size_t x = 0; x < kTwos; ++x) {
         sum = AddPairProducts(low[x], p[r][x], sum);
         next = AddPairProducts(high[x], p[r][x], next);
       }
       hn::StoreU(sum, di, to);
       hn::StoreU(next, di, to + kLanes);
     }
-  };
-  const std::size_t c =
-      ForPairs<2 * kPairs>(mix.dim, [&](std::size_t at) HEED_INLINED { add(at, LoadWide); });
-  if (c < mix.dim)
-    add(c, [&](const std::int8_t* v) HEED_INLINED { return LoadSomeWide(v, mix.dim - c); });
+  });
 }
 
-// Adds values of one block of weights to kRows rows of sums.
-template <std::size_t kRows>
-HWY_NOINLINE void MixByteBlock(const ByteMix& mix, std::ptrdiff_t ahead) {
+template <std::size_t kPairs, std::size_t kRows>
+HWY_NOINLINE void MixByteRows(const ByteMix& mix, std::ptrdiff_t ahead) {
   constexpr std::size_t kKeys = 4;
   std::size_t j = 0;
   for (; j + kKeys <= mix.keys; j += kKeys) {
     PrefetchAhead(mix.v.from(j), ahead, kKeys, mix.dim);
-    MixPairs<kRows, kKeys / 2>(mix, j);
+    MixPairs<kPairs, kRows, kKeys / 2>(mix, j);
   }
   PrefetchAhead(mix.v.from(j), ahead, mix.keys - j, mix.dim);
-  for (; j + 2 <= mix.keys; j += 2) MixPairs<kRows, 1>(mix, j);
-  if (j < mix.keys) MixPairs<kRows, 1, true>(mix, j);
+  for (; j + 2 <= mix.keys; j += 2) MixPairs<0, kRows, 1>(mix, j);
+  if (j < mix.keys) MixPairs<0, kRows, 1, true>(mix, j);
+}
+
+// Adds values of one block of weights to kRows rows of sums.
+template <std::size_t kRows>
+HWY_INLINE void MixByteBlock(const ByteMix& mix, std::ptrdiff_t ahead) {
+  WithPairs(mix.dim, [&](auto pairs) { MixByteRows<pairs, kRows>(mix, ahead); });
 }
 
 // o += step * sums, and the sums become 0. n a multiple of kLanes.

@@ -61,8 +61,14 @@ class ByteSplit final : public Split<std::int8_t> {
     auto* s = reinterpret_cast<std::int32_t*>(Space(shape_.s));
     ForPieces(keys_, problem_.key_dim, keys, [&](const Piece& piece, std::size_t j) {
       ForStrips([&](auto rows, std::size_t r) {
-        ScoreByteBlock<rows>(Query16(r), shape_.q_stride, piece.rows, piece.count, problem_.key_dim,
-                             s + r * stride_ + j, stride_, r == 0 ? piece.ahead : 0);
+        ScoreByteBlock<rows>({.q = Query16(r),
+                              .q_stride = shape_.q_stride,
+                              .k = piece.rows,
+                              .keys = piece.count,
+                              .dim = problem_.key_dim,
+                              .s = s + r * stride_ + j,
+                              .s_stride = stride_},
+                             r == 0 ? piece.ahead : 0);
       });
     });
     const float* scales = ScalesOf(keys_, keys);
@@ -90,8 +96,6 @@ class ByteSplit final : public Split<std::int8_t> {
     for (std::size_t j = keys.begin; j < keys.end; j += kBlockKeys)
       MixWeightBlock(keys.begin, {j, std::min(j + kBlockKeys, keys.end)}, FitsSteps(largest));
   }
-
-  static std::size_t Padded(std::size_t cols) { return (cols + kLanes - 1) / kLanes * kLanes; }
 
   // A block of the tile that begins with key `first`.
   void MixWeightBlock(std::size_t first, KeyRange block, bool may_round) {

@@ -173,13 +173,15 @@ class Split {
     return keys.begin < last.begin || first.end < keys.end;
   }
 
+  static std::size_t Padded(std::size_t cols) { return (cols + kLanes - 1) / kLanes * kLanes; }
+
   // s[r, j] <- 2^(s - m) for all rows; o and l, which m may have outgrown, are rescaled.
   // look(r, s) is called with the scores before.
   template <class Look>
   void Soften(KeyRange keys, Look&& look) {
     ScoreKeysOf(keys);
     if (rules_.change_scores()) ChangeScoresOf(keys);
-    const std::size_t cols = (keys.size() + kLanes - 1) / kLanes * kLanes;
+    const std::size_t cols = Padded(keys.size());
     for (std::size_t r = 0; r < rows_; ++r) {
       AskForValues(keys, r);
       float* s = Space(shape_.s) + r * stride_;
@@ -222,10 +224,10 @@ class Split {
     if constexpr (std::is_same_v<T, std::int8_t>) ScaleColumns(keys_, keys);
   }
 
-  // The scales of some rows of a source, and zeros up to the end of a tile.
+  // The scales of some rows of a source, and zeros up to the next multiple of kLanes.
   const float* ScalesOf(const kernels::RowSource& source, KeyRange keys) const {
     float* scales = Space(shape_.scales);
-    std::fill_n(scales, stride_, 0.0f);
+    std::fill(scales + keys.size(), scales + Padded(keys.size()), 0.0f);
     for (std::size_t j = 0; j < keys.size();) {
       const std::size_t count = source.run(keys.begin + j, keys.size() - j);
       source.copy_scales(keys.begin + j, count, scales + j);
