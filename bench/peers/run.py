@@ -152,10 +152,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=4, help="turns it is spread over, at least; default 4")
     parser.add_argument("--scratch", default=None, help="folder for the inputs while they are passed")
     parser.add_argument("--results", required=True,
-                        help="JSON file; rows measured now replace those it has")
+                        help="JSON file; rows measured now replace those it has (or, without it, the page)")
     parser.add_argument("--docs", default=None, help="Markdown file whose table is replaced")
     arguments = parser.parse_args()
     arguments.threads = [int(n) for n in arguments.threads.split(",")]
+    page = pathlib.Path(arguments.docs) if arguments.docs else None
 
     competitors = start_competitors(arguments)
     try:
@@ -166,14 +167,14 @@ def main():
         rows = []
         for number, shape in enumerate(reply["shapes"]):
             measured = Race(shape, competitors, arguments).run()
-            rows = report.merge(pathlib.Path(arguments.results), measured)  # a stop loses nothing
+            rows = report.merge(pathlib.Path(arguments.results), measured, page)  # a stop loses nothing
             print(report.text_lines(measured, header=number == 0), flush=True)
     finally:
         for competitor in competitors:
             competitor.close()
     print(report.summary(rows))
-    if arguments.docs:
-        report.write_docs(pathlib.Path(arguments.docs), rows)
+    if page:
+        report.write_docs(page, rows)
     wrong = [row for row in rows for entry in row["competitors"].values() if not entry.get("right", True)]
     return 1 if wrong else 0
 
