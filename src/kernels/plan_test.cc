@@ -98,5 +98,18 @@ TEST(Plan, RunsAgainWithoutAllocatingOnAnyNumberOfThreads) {
     }
 }
 
+// Eight causal heads of 64: never the scores, and for 8192 tokens less than 8 MB on any two
+// threads.
+TEST(Plan, TheWorkspaceDoesNotGrowWithTheTokens) {
+  const auto bytes = [](std::size_t tokens, std::size_t threads) {
+    const ConstTensorView x = bhnd(static_cast<const float*>(nullptr), 1, 8, tokens, 64);
+    const AttentionOptions causal = {.causal = Causal::upper_left};
+    return Plan(x, x, x, causal, {.threads = threads}).info().workspace_bytes;
+  };
+  EXPECT_EQ(bytes(8192, 1), bytes(16384, 1));
+  EXPECT_LE(bytes(8192, 2), 2 * bytes(8192, 1));
+  EXPECT_LT(bytes(8192, 2), 8'000'000u);
+}
+
 }  // namespace
 }  // namespace heed
