@@ -252,10 +252,12 @@ class Block {
     const std::size_t stride = shape_.score_stride();
     float* s = Space(shape_.s);
     const Queries queries = QueriesOf(strip, R);
+    const bool untouched = strip.l[0] == kUntouched;
     ahead_of_strip_.Clear();
     const std::size_t left = block_.first_query + block_.queries - (strip.query + R);
     RowsAhead(run_.q, strip, R, std::min(R, left));
     if (last.end <= t.end) RowsAhead(run_.out, strip, 0, R);
+    if (!untouched) ahead_of_strip_.Add(strip.o, 1, R * shape_.value_stride * sizeof(float), 0);
     for (const ScoreView* view : {&rules_.bias, &rules_.mask})
       ScoresAhead(*view, strip, R, key, end);
     ahead_of_strip_.Spread(panels);
@@ -278,7 +280,6 @@ class Block {
     if (last.begin > key || first.end < key + panels * kPanel)
       for (std::size_t r = 0; r < R; ++r)
         HideOutside(Visible(strip.query + r), key, panels * kPanel, s + r * stride);
-    const bool untouched = strip.l[0] == kUntouched;
     if (untouched)
       for (std::size_t r = 0; r < R; ++r) hn::Store(hn::Zero(D()), D(), strip.l + r * kLanes);
     if (!t.finite_values) {

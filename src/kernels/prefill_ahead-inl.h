@@ -45,7 +45,7 @@ class Ahead {
   }
 
  private:
-  static constexpr std::size_t kLine = 64, kParts = 4;
+  static constexpr std::size_t kLine = 64, kParts = 5;
   struct Part {
     const char* row = nullptr;
     std::ptrdiff_t stride = 0;
