@@ -98,8 +98,7 @@ TEST(Plan, RunsAgainWithoutAllocatingOnAnyNumberOfThreads) {
     }
 }
 
-// Eight causal heads of 64: never the scores, and for 8192 tokens less than 8 MB on any two
-// threads.
+// Eight causal heads of 64: as much for twice the tokens, and less than 8 MB on two threads.
 TEST(Plan, TheWorkspaceDoesNotGrowWithTheTokens) {
   const auto bytes = [](std::size_t tokens, std::size_t threads) {
     const ConstTensorView x = bhnd(static_cast<const float*>(nullptr), 1, 8, tokens, 64);
