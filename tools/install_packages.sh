@@ -24,12 +24,18 @@ packages_of() {
   esac
 }
 
+# The architectures for which a package is installed.
+installed() {
+  dpkg-query -W -f='${db:Status-Status} ${Architecture}\n' "$1" 2>/dev/null | sed -n 's/^installed //p'
+}
+
 # `node` counts as nodejs wherever it came from; likewise npm.
 present() {
   case "$1" in
     nodejs) command -v node >/dev/null ;;
     npm)    command -v npm >/dev/null ;;
-    *)      dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null | grep -q '^installed$' ;;
+    *:*)    installed "$1" | grep -q . ;;
+    *)      installed "$1" | grep -qx -e all -e "$(dpkg --print-architecture)" ;;
   esac
 }
 
