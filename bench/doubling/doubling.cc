@@ -17,6 +17,11 @@
 int main(int argc, char** argv) {
   using namespace heed::bench;
   const std::size_t rounds = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 9;
+  if (rounds == 0) {
+    std::fprintf(stderr, "heed_bench_doubling: ROUNDS must be a number from 1 on, not %s\n",
+                 argv[1]);
+    return 2;
+  }
   const Shape p4c = select_shapes(std::vector<std::string>{"P4c"}).front();
   struct Length {
     Shape shape;

@@ -77,10 +77,8 @@ TEST(Int8Decode, IsExactForQueriesAndWeightsThatAreIntegers) {
       run_int8(values, random);
       expect_exact(values);
     };
-    for (std::size_t dim = 1; dim <= 72; ++dim) check(dim);
-    for (const std::size_t dim :
-         {95, 96, 97, 127, 128, 129, 255, 256, 257, 384, 511, 512, 513, 700})
-      check(dim);
+    test::for_each_dim(check);
+    for (const std::size_t dim : {513, 700}) check(dim);  // too long for sums of 32 bits
   });
 }
 

@@ -277,6 +277,14 @@ inline void expect_exact(Case& c, Made made = Made::whole, Allowed more = {}) {
   EXPECT_LE(lse.max, 2 * plain_lse.max + 2 * 0x1p-23 * size + more.lse) << c;
 }
 
+// Every length of a row up to some pairs of vectors, and around the larger powers of two.
+template <class F>
+void for_each_dim(F&& f) {
+  for (std::size_t dim = 1; dim <= 72; ++dim) f(dim);
+  for (const std::size_t dim : {95, 96, 97, 127, 128, 129, 160, 191, 255, 256, 257, 384, 511, 512})
+    f(dim);
+}
+
 inline constexpr std::array<DType, 3> kStored = {DType::f32, DType::f16, DType::bf16};
 
 inline PlanInfo plan_of(Case& c, std::size_t threads = 1) {
