@@ -5,7 +5,7 @@ ENGINE := build-wasm/web/engine.wasm
 PAGE := build/share/heed/page.html
 WEB_SOURCES = $(shell find web/src web/build web/index.html web/vite.config.ts web/svelte.config.js examples -type f 2>/dev/null)
 
-.PHONY: web web-engine web-where-possible web-test web-shots
+.PHONY: web web-engine web-where-possible web-test web-times web-shots
 
 web: packages-build packages-web web-engine  ## the page: build/share/heed/page.html, one file with the engine in it
 	@$(MAKE) --no-print-directory $(PAGE)
@@ -37,6 +37,9 @@ web-test: web packages-test  ## the tests of the page alone
 	@cmake --preset release -DHEED_BUILD_TESTS=ON $(LAUNCHER) $(WERROR) >/dev/null
 	@cmake --build build -j $(JOBS) --target heed_cli heed_web_test
 	@ctest --test-dir build --output-on-failure -R '^Web'
+
+web-times: web build  ## how long the page takes, held to its limits: on an idle machine
+	@HEED=$(CURDIR)/build/heed web/tests/npm_test.sh test:times
 
 web-shots: web  ## pictures of the page for people to look at, and those of docs/page.md
 	@cd web && npm run --silent shots
