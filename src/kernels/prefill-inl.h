@@ -403,9 +403,10 @@ class Block {
 
   // Writes the logsumexp of row r and returns what its o is to be multiplied with.
   HWY_INLINE float EndRow(const Strip& strip, std::size_t rows, std::size_t r) const {
+    const float l = SumLanes(hn::Load(D(), strip.l + r * kLanes));
+    if (plain_end_ && l > 0.0f) return 1.0f / l;
     const auto raw_score = [&](std::size_t j) { return RawScore(QueriesOf(strip, rows), r, j); };
-    return QueryRow(strip, r).End(strip.m[r], SumLanes(hn::Load(D(), strip.l + r * kLanes)),
-                                  raw_score);
+    return QueryRow(strip, r).End(strip.m[r], l, raw_score);
   }
 
   void Finish(const Strip& strip, std::size_t rows) {
@@ -427,6 +428,7 @@ class Block {
   const Sequence& sequence_;
   const kernels::PrefillBlock& block_;
   const bool writes_in_place_;  // rows of the result are whole panels of floats
+  const bool plain_end_ = !run_.lse && run_.options->sinks.empty();
   Ahead ahead_, ahead_of_strip_;
 };
 
