@@ -18,6 +18,8 @@ using bench::Result;
 using bench::Shape;
 
 constexpr double kGiga = 1e9, kMega = 1e6;
+constexpr const char* kColumns =
+    "{:<7} {:>3} {:>8} {:>8} {:>6} {:>8} {:>6} {:>6} {:>5} {:>6} {:>7}\n";
 
 std::string percent(double fraction) {
   return fmt::format("{:.1f}%", 100 * fraction);
@@ -30,8 +32,8 @@ std::string milliseconds(double seconds) {
 }
 
 std::string rate(const Result& result) {
-  return bound_by_memory(result.shape) ? fmt::format("{:.1f} GB/s   ", result.bytes() / kGiga)
-                                       : fmt::format("{:.1f} GFLOP/s", result.flops() / kGiga);
+  const double rate = bound_by_memory(result.shape) ? result.bytes() : result.flops();
+  return fmt::format("{:.1f}", rate / kGiga);
 }
 
 // One line for each kind of limit, one column for each thread count.
@@ -56,16 +58,21 @@ std::string limits_table(const Report& report) {
                                         : fmt::format("{:>12.1f}", found->second / kGiga);
     }
   }
+  if (report.disturbance.calm_fma)
+    text += fmt::format("\n  {:<38}{:>12.1f}", "multiply-adds between interruptions",
+                        *report.disturbance.calm_fma / kGiga);
+  text += fmt::format("\n  {:<38}{:>12.1f}", "interrupted, % of the time",
+                      100 * report.disturbance.interrupted);
   return text + "\n";
 }
 
 std::string result_line(const Result& result) {
   const double must = result.target.must;
   const auto extra = result.peak_extra_bytes;
-  return fmt::format("{:<7} {:>3} {:>8} {:>8} {:>13} {:>8} {:>6} {:>5} {:>6} {:>7}\n",
-                     label_of(result.shape), result.threads, milliseconds(result.seconds_best),
-                     milliseconds(result.seconds_median), rate(result), percent(result.fraction),
-                     must > 0 ? percent(must) : "",
+  return fmt::format(kColumns, label_of(result.shape), result.threads,
+                     milliseconds(result.seconds_best), milliseconds(result.seconds_median),
+                     rate(result), percent(result.fraction),
+                     result.fraction_calm ? percent(*result.fraction_calm) : "", must > 0 ? percent(must) : "",
                      result.speedup ? fmt::format("{:.2f}", *result.speedup) : "",
                      fmt::format("{:.2f}", result.accuracy.vs_plain()),
                      extra ? fmt::format("{:.2f}", static_cast<double>(*extra) / kMega) : "?");
@@ -85,7 +92,11 @@ nlohmann::ordered_json json_limits(const Report& report) {
     json[unit + "_median"] = limit.median / kGiga;
     (limit.bytes == 0 ? fma : read).push_back(json);
   }
-  return {{"target", current_target()}, {"fma", fma}, {"read", read}};
+  nlohmann::ordered_json json = {{"target", current_target()}, {"fma", fma}, {"read", read}};
+  const bench::Disturbance& disturbance = report.disturbance;
+  if (disturbance.calm_fma) json["fma_calm_gflops"] = *disturbance.calm_fma / kGiga;
+  json["interrupted"] = disturbance.interrupted;
+  return json;
 }
 
 nlohmann::ordered_json json_result(const Result& result) {
@@ -108,6 +119,8 @@ nlohmann::ordered_json json_result(const Result& result) {
       {"max_error_plain", result.accuracy.plain_error},
       {"workspace_bytes", result.workspace_bytes},
   };
+  if (result.seconds_calm) json["ms_calm"] = 1e3 * *result.seconds_calm;
+  if (result.fraction_calm) json["fraction_calm"] = *result.fraction_calm;
   if (result.peak_extra_bytes) json["peak_extra_bytes"] = *result.peak_extra_bytes;
   if (result.speedup) json["speedup"] = *result.speedup;
   if (result.target.must > 0) json["target"]["must"] = result.target.must;
@@ -140,15 +153,18 @@ std::string describe(const Shape& shape) {
 
 std::string bench_table(const Report& report) {
   std::string text = limits_table(report);
-  text +=
-      fmt::format("\n{:<7} {:>3} {:>8} {:>8} {:>13} {:>8} {:>6} {:>5} {:>6} {:>7}\n", "shape",
-                  "thr", "best ms", "median", "rate", "of limit", "must", "times", "error", "MB");
+  text += "\n";
+  text += fmt::format(kColumns, "shape", "thr", "best ms", "median", "rate", "of limit", "calm",
+                      "must", "times", "error", "MB");
   for (const Result& result : report.results) text += result_line(result);
   return text +
-         "\nrate      useful work: 4 n_q n_k d flops per head, half for causal;\n"
-         "          L: and 8 n d_model^2; D and S: K and V (S: the keys) once\n"
+         "\nrate      of the best run. P, L: GFLOP/s of useful work, 4 n_q n_k d per head,\n"
+         "          half for causal; L: and 8 n d_model^2. D, S: GB/s, K and V (S: the\n"
+         "          keys) once\n"
          "of limit  P, L: of the multiply-adds; D, S: of plainly reading as many bytes\n"
-         "must      what one thread has to reach\n"
+         "calm      P on one thread, of the multiply-adds between interruptions: every\n"
+         "          piece of a run, some tenths of a millisecond, at its fastest\n"
+         "must      what one thread has to reach, calm where that is measured\n"
          "times     as fast as with one thread\n"
          "error     largest error on sampled rows over that of plain float (i8: with\n"
          "          query and weights in f16); allowed: 2\n"

@@ -27,10 +27,14 @@ MultiHeadAttention layer_of(const Problem& problem) {
 
 }  // namespace
 
-HeedRun::HeedRun(Problem problem, std::size_t threads, float* output)
-    : problem_(std::move(problem)), threads_(threads), output_(output_view(problem_, output)) {
+HeedRun::HeedRun(Problem problem, std::size_t threads, float* output, Pieces* pieces)
+    : problem_(std::move(problem)),
+      threads_(threads),
+      pieces_(pieces),
+      output_(output_view(problem_, output)) {
   const Shape& shape = problem_.shape;
-  const Execution execution = {.threads = threads};
+  const Execution execution = {.threads = threads,
+                               .progress = pieces != nullptr ? pieces->progress() : Progress{}};
   if (problem_.cache != nullptr)
     cache_plan_ = plan_info(problem_.q, *problem_.cache, problem_.options(), execution);
   else if (shape.kind == Kind::layer)
@@ -41,6 +45,12 @@ HeedRun::HeedRun(Problem problem, std::size_t threads, float* output)
 }
 
 void HeedRun::run() {
+  if (pieces_ != nullptr) pieces_->begin();
+  run_once();
+  if (pieces_ != nullptr) pieces_->end();
+}
+
+void HeedRun::run_once() {
   if (cache_plan_)
     return attention(problem_.q, *problem_.cache, output_, problem_.options(),
                      {.threads = threads_});

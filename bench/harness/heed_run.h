@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "bench/harness/inputs.h"
+#include "bench/harness/pieces.h"
 #include "heed/attention.h"
 #include "heed/layer.h"
 
@@ -12,8 +13,9 @@ namespace heed::bench {
 
 class HeedRun {
  public:
-  // `output` has output_size(shape) elements and must outlive this.
-  HeedRun(Problem problem, std::size_t threads, float* output);
+  // `output` has output_size(shape) elements and must outlive this, as must `pieces`, which is told
+  // of every run if given: for attention without a cache on one thread.
+  HeedRun(Problem problem, std::size_t threads, float* output, Pieces* pieces = nullptr);
 
   void run();
 
@@ -21,8 +23,11 @@ class HeedRun {
   std::size_t workspace_bytes() const;
 
  private:
+  void run_once();
+
   Problem problem_;
   std::size_t threads_;
+  Pieces* pieces_;
   TensorView output_;
   std::optional<Plan> plan_;  // one of the three
   std::optional<LayerPlan> layer_plan_;

@@ -9,6 +9,7 @@
 #include "bench/harness/aligned.h"
 #include "bench/harness/heed_run.h"
 #include "bench/harness/inputs.h"
+#include "bench/harness/interruptions.h"
 #include "bench/harness/memory.h"
 #include "heed/machine.h"
 
@@ -18,6 +19,11 @@ namespace {
 // How long a limit is measured at a time: a few tries of the multiply-add peak, and at least one
 // pass of reading. Before the first round longer, for runs whose shapes need only one of the two.
 constexpr double kFmaSeconds = 0.004, kReadSeconds = 0.005, kFirstSeconds = 0.05;
+// About as long as the pieces that a run is timed in.
+constexpr double kCalmSeconds = 0.0002;
+
+// How long the machine is watched after every round.
+constexpr double kInterruptedSeconds = 0.01;
 
 // Everything measured of the machine so far, by (bytes read or 0, threads).
 class Limits {
@@ -26,6 +32,8 @@ class Limits {
 
   void measure_fma(std::size_t threads, double seconds = kFmaSeconds) {
     seconds_per_unit_[{0, threads}].push_back(1 / measure_fma_peak(threads, seconds));
+    if (threads == 1)
+      calm_fma_ = std::max(calm_fma_.value_or(0), measure_fma_peak(1, seconds, kCalmSeconds));
   }
 
   void measure_read(const Shape& shape, std::size_t threads, double at_least = kReadSeconds) {
@@ -46,6 +54,9 @@ class Limits {
     return limit_of(bound_by_memory(shape) ? inputs_.kv_memory(shape).size() : 0, threads);
   }
 
+  // Multiply-adds of one thread, if measured, in tries short enough to be left alone.
+  std::optional<double> calm_fma() const { return calm_fma_; }
+
   std::vector<Limit> all() const {
     std::vector<Limit> limits;
     for (const auto& [key, seconds] : seconds_per_unit_)
@@ -61,6 +72,7 @@ class Limits {
 
   const Inputs& inputs_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> seconds_per_unit_;
+  std::optional<double> calm_fma_;
 };
 
 // One shape at one thread count.
@@ -68,7 +80,8 @@ struct Entry {
   Entry(const Inputs& inputs, const Shape& shape_, std::size_t threads_)
       : shape(shape_), threads(threads_), output(output_size(shape_)) {
     peak_extra_bytes = peak_growth([&] {
-      heed.emplace(inputs.problem(shape), threads, output.data());
+      heed.emplace(inputs.problem(shape), threads, output.data(),
+                   shape.kind == Kind::prefill && threads == 1 ? &pieces : nullptr);
       heed->run();
     });
   }
@@ -76,12 +89,13 @@ struct Entry {
   Shape shape;
   std::size_t threads;
   AlignedVector<float> output;
+  Pieces pieces;
   std::optional<HeedRun> heed;
   std::optional<std::size_t> peak_extra_bytes;
 };
 
 Result result_of(const Entry& entry, const Subject& subject, const Limit& limit,
-                 const Oracle& oracle) {
+                 std::optional<double> calm_fma, const Oracle& oracle) {
   Result result;
   result.shape = entry.shape;
   result.threads = entry.threads;
@@ -93,6 +107,10 @@ Result result_of(const Entry& entry, const Subject& subject, const Limit& limit,
       bound_by_memory(entry.shape) ? kv_bytes(entry.shape) : useful_flops(entry.shape);
   result.fraction = work / result.seconds_best / limit.best;
   result.fraction_median = work / result.seconds_median / limit.median;
+  if (entry.pieces.count() != 0 && calm_fma) {
+    result.seconds_calm = entry.pieces.seconds();
+    result.fraction_calm = work / *result.seconds_calm / *calm_fma;
+  }
   result.accuracy = oracle.check(entry.heed->output());
   result.workspace_bytes = entry.heed->workspace_bytes();
   result.peak_extra_bytes = entry.peak_extra_bytes;
@@ -122,7 +140,7 @@ void compare_results(std::vector<Result>& results) {
     if (result.threads == 1) {
       result.target = target_of(shape);
       const auto beside = find(shape.beside, shape.kv_dtype);
-      if (beside != results.end()) result.target.must = beside->fraction - kBesideMargin;
+      if (beside != results.end()) result.target.must = beside->reached() - kBesideMargin;
     } else if (const auto alone = find(shape.name, shape.kv_dtype); alone != results.end()) {
       result.speedup = alone->seconds_best / result.seconds_best;
     }
@@ -148,16 +166,23 @@ Report run_suite(std::span<const Shape> shapes, std::span<const std::size_t> thr
   for (Entry& entry : entries)
     subjects.push_back({.run = [&entry] { entry.heed->run(); },
                         .beside = [&] { limits.measure(entry.shape, entry.threads); }});
-  take_turns(subjects, pace, after_round);
+  std::vector<double> interrupted;
+  take_turns(subjects, pace, [&](std::size_t round) {
+    interrupted.push_back(interrupted_part(kInterruptedSeconds));
+    if (after_round) after_round(round);
+  });
 
-  Report report{.limits = limits.all(), .results = {}};
+  Report report{.limits = limits.all(),
+                .disturbance = {.interrupted = median(interrupted), .calm_fma = limits.calm_fma()},
+                .results = {}};
   std::map<std::string, Oracle> oracles;
   auto subject = subjects.begin();
   for (const Entry& entry : entries) {
     const auto [oracle, added] =
         oracles.try_emplace(label_of(entry.shape), inputs.problem(entry.shape));
     report.results.push_back(
-        result_of(entry, *subject++, limits.of(entry.shape, entry.threads), oracle->second));
+        result_of(entry, *subject++, limits.of(entry.shape, entry.threads), limits.calm_fma(),
+                  oracle->second));
   }
   compare_results(report.results);
   return report;

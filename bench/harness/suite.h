@@ -21,6 +21,12 @@ struct Limit {
   double best = 0, median = 0;  // bytes/s, or flop/s
 };
 
+// What the machine does to everything that runs on it.
+struct Disturbance {
+  double interrupted = 0;  // the part of the time that a thread does not get, in gaps over 1 us
+  std::optional<double> calm_fma = {};  // flop/s of one thread between the gaps
+};
+
 struct Result {
   Shape shape;
   std::size_t threads = 1;
@@ -29,18 +35,24 @@ struct Result {
   Limit limit = {};
   double fraction = 0;                 // of the best limit, by the best run
   double fraction_median = 0;          // of the median limit, by the median run
+  // Of prefill on one thread: all pieces of a run at their fastest (pieces.h), and the fraction of
+  // multiply-adds measured as finely.
+  std::optional<double> seconds_calm = {}, fraction_calm = {};
   std::optional<double> speedup = {};  // over one thread, where that was measured too
   Target target = {};                  // for one thread; {} where nothing is promised
   Accuracy accuracy = {};
   std::size_t workspace_bytes = 0;                   // as the plan tells
   std::optional<std::size_t> peak_extra_bytes = {};  // measured, over planning and the first run
 
+  // What is held against the target.
+  double reached() const { return fraction_calm.value_or(fraction); }
   double flops() const { return useful_flops(shape) / seconds_best; }  // per second
   double bytes() const { return kv_bytes(shape) / seconds_best; }
 };
 
 struct Report {
   std::vector<Limit> limits;    // multiply-adds first, then by bytes; each by threads
+  Disturbance disturbance = {};
   std::vector<Result> results;  // by shape, then by threads
 };
 

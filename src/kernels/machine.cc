@@ -93,19 +93,20 @@ std::size_t available_threads() {
   return thread_count(0);
 }
 
-double measure_fma_peak(std::size_t threads, double seconds) {
+double measure_fma_peak(std::size_t threads, double seconds, double length) {
   require(threads > 0, "measure_fma_peak: threads is 0");
+  require(length > 0 && length <= 1, "measure_fma_peak: length is ", length,
+          " seconds, expected more than 0 and at most 1");
   const kernels::Target target = kernels::chosen_target();
   const auto loop = HEED_FUNCTION(FmaLoop, target);
-  // About two milliseconds: long beside waking a thread, short beside what disturbs a machine.
-  constexpr std::size_t kSteps = std::size_t{1} << 20;
-  const double flops =
-      static_cast<double>(threads * kSteps * HEED_FUNCTION(FlopsPerStep, target)());
+  constexpr double kStepsPerSecond = 5e8;  // of a processor with 3 GHz
+  const std::size_t steps = 1 + static_cast<std::size_t>(length * kStepsPerSecond);
+  const double flops = static_cast<double>(threads * steps * HEED_FUNCTION(FlopsPerStep, target)());
   double shortest = 0, used = 0;
   do {
     const double took = seconds_of([&] {
       parallel_for(threads, threads, [&](std::size_t, std::size_t) {
-        volatile float sink = loop(kSteps, 0.5f, 1.0f);
+        volatile float sink = loop(steps, 0.5f, 1.0f);
         static_cast<void>(sink);
         return true;
       });

@@ -25,6 +25,8 @@ TEST(Machine, RefusesWhatCannotBeMeasured) {
   const std::vector<std::uint32_t> words(64);
   const auto bytes = std::as_bytes(std::span(words));
   EXPECT_THROW(measure_fma_peak(0, 0), Error);
+  for (const double length : {0.0, -1.0, 2.0, std::nan("")})
+    EXPECT_THROW(measure_fma_peak(1, 0, length), Error);
   EXPECT_THROW(measure_read_bandwidth(bytes, 0), Error);
   EXPECT_THROW(measure_read_bandwidth(bytes, 5), Error);  // less than a cache line each
   EXPECT_THROW(measure_read_bandwidth(bytes.subspan(1), 1), Error);

@@ -33,6 +33,10 @@ struct KeyTile {
   bool finite_values = true;  // of the keys that are hidden from some row
 };
 
+// Word of the progress is given after so many rows: often enough to cancel a run or to time its
+// pieces, which take a few tenths of a millisecond.
+inline constexpr std::size_t kRowsTold = 96;
+
 // l of a strip that no tile has had a key for yet, so that its o is not initialised; and of one
 // whose result has been written.
 inline constexpr float kUntouched = -1.0f, kFinished = -2.0f;
@@ -56,7 +60,8 @@ class Block {
         sequence_(problem_.sequences[block.sequence]),
         block_(block),
         writes_in_place_(run_.out.dtype == DType::f32 &&
-                         problem_.value_dim == shape_.value_stride) {}
+                         problem_.value_dim == shape_.value_stride),
+        left_(block.pairs) {}
 
   template <class T>
   void Run() {
@@ -75,12 +80,20 @@ class Block {
       t.complete = last.begin <= t.begin && t.end <= first.end;
       t.finite_values = HiddenValuesAreFinite(t, first, last);
       LookAhead<T>(keys, values, t, last.end);
+      const double pairs_per_row = PairsPerRow(t, first, last);
+      std::size_t untold = 0;  // rows
       ForStrips([&](auto rows, const Strip& strip) {
         StripTile<rows>(strip, t);
         if (Visible(strip.query + rows - 1).end <= t.end) Finish(strip, rows);
+        untold += rows;
+        if (untold < kRowsTold) return;
+        Tell(std::floor(pairs_per_row * static_cast<double>(untold)));
+        untold = 0;
       });
+      if (block_.crew->cancelled()) return;
     }
     ForStrips([&](auto rows, const Strip& strip) { Finish(strip, rows); });
+    Tell(left_);
   }
 
  private:
@@ -92,6 +105,21 @@ class Block {
   static std::size_t FirstTile(KeyRange range) { return range.begin / kPanel * kPanel; }
   std::size_t TileEnd(std::size_t begin) const {
     return (begin / shape_.tile_keys + 1) * shape_.tile_keys;
+  }
+
+  // Of one head and of one row of all heads, about: its ranges grow linearly but for their ends.
+  double PairsPerRow(const KeyTile& t, KeyRange first, KeyRange last) const {
+    const auto seen = [&](KeyRange range) {
+      const std::size_t begin = std::max(range.begin, t.begin), end = std::min(range.end, t.end);
+      return begin < end ? static_cast<double>(end - begin) : 0.0;
+    };
+    return (seen(first) + seen(last)) / 2 / static_cast<double>(shape_.group);
+  }
+
+  // Tells how much more has been done: whole numbers, so that in the end they add up to all of it.
+  void Tell(double pairs) {
+    left_ -= pairs;
+    block_.crew->did(pairs);
   }
 
   void Begin() {
@@ -428,6 +456,7 @@ class Block {
   const Sequence& sequence_;
   const kernels::PrefillBlock& block_;
   const bool writes_in_place_;  // rows of the result are whole panels of floats
+  double left_;                 // of the work: pairs not told yet
   const bool plain_end_ = !run_.lse && run_.options->sinks.empty();
   Ahead ahead_, ahead_of_strip_;
 };

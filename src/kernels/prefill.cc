@@ -37,9 +37,10 @@ HWY_EXPORT(TargetGeometry);
 namespace kernels {
 namespace {
 
-// What stays in a 512 KB second-level cache while a block works on a tile of keys, a quarter of it
-// each for queries, results, keys and values: 512 rows of 64 channels, fewer of more.
-constexpr std::size_t kBlockFloats = 516 * 64, kMostBlockRows = 516;
+// The keys and values of a tile take half of a 512 KB second-level cache: 512 of 64 channels each,
+// fewer of more. Queries and results pass through the other half; the more of them, the more
+// packing a tile serves, but the fewer tasks there are for threads.
+constexpr std::size_t kBlockFloats = 516 * 128, kMostBlockRows = 516;
 constexpr std::size_t kTileFloats = 512 * 64, kMostTileKeys = 512, kLeastTileKeys = 64;
 
 std::size_t round_up(std::size_t n, std::size_t multiple) {
@@ -59,7 +60,7 @@ std::size_t block_queries(std::size_t group, std::size_t dim, std::size_t strip)
 }
 
 PrefillBlock block_at(const Run& run, const ScoreRules& rules, const PrefillShape& shape,
-                      const PrefillItem& item, std::size_t kv_head, float* workspace) {
+                      const PrefillItem& item, std::size_t kv_head, Crew& crew, float* workspace) {
   const std::size_t queries = run.problem->sequences[item.sequence].queries;
   const std::size_t most = shape.block_of(queries);
   PrefillBlock block;
@@ -70,6 +71,8 @@ PrefillBlock block_at(const Run& run, const ScoreRules& rules, const PrefillShap
   block.kv_head = kv_head;
   block.first_query = item.block * most;
   block.queries = std::min(most, queries - block.first_query);
+  block.pairs = item.pairs;
+  block.crew = &crew;
   block.workspace = workspace;
   return block;
 }
@@ -146,7 +149,7 @@ bool run_prefill(const Run& run, const PrefillShape& shape, std::span<const Pref
   const std::size_t tasks = items.size() * heads;
   return crew.for_each(tasks, [&](std::size_t index, std::size_t next, std::size_t worker) {
     const auto block_of = [&](std::size_t n) {
-      return block_at(run, rules, shape, items[n / heads], n % heads,
+      return block_at(run, rules, shape, items[n / heads], n % heads, crew,
                       workspace + worker * shape.floats);
     };
     PrefillBlock block = block_of(index), following;
@@ -155,7 +158,6 @@ bool run_prefill(const Run& run, const PrefillShape& shape, std::span<const Pref
       block.next = &following;
     }
     task(block);
-    crew.did(items[index / heads].pairs);
   });
 }
 

@@ -17,6 +17,8 @@ struct PrefillBlock {
   const PrefillShape* shape = nullptr;
   std::size_t sequence = 0, kv_head = 0;
   std::size_t first_query = 0, queries = 0;
+  double pairs = 0;  // as in PrefillItem
+  Crew* crew = nullptr;
   float* workspace = nullptr;
   const PrefillBlock* next = nullptr;  // what this thread does afterwards, or null
 };

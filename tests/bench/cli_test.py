@@ -35,10 +35,18 @@ class Json(unittest.TestCase):
         (peak,) = report["limits"]["fma"]
         self.assertEqual(peak["threads"], 1)
         self.assertAlmostEqual(result["fraction"], result["gflops"] / peak["gflops"])
+        calm = result["gflops"] * result["ms_best"] / result["ms_calm"]
+        self.assertAlmostEqual(result["fraction_calm"], calm / report["limits"]["fma_calm_gflops"])
+        self.assertLess(result["ms_calm"], 1.01 * result["ms_best"])
+        self.assertTrue(0 <= report["limits"]["interrupted"] <= 1)
         self.assertGreater(result["error_vs_plain"], 0)
         self.assertLessEqual(result["error_vs_plain"], 2)
         self.assertEqual(result["target"], {"must": 0.86, "aim": 0.92})
         self.assertGreater(result["workspace_bytes"], 0)
+
+    def test_only_prefill_on_one_thread_is_timed_in_pieces(self):
+        for result in measured("--shapes", "P1,D1-f32,S1,L5")["results"]:
+            self.assertEqual("ms_calm" in result, result["shape"] == "P1" and result["threads"] == 1)
 
     def test_decode_is_measured_against_reading_as_many_bytes(self):
         report = measured("--shapes", "D1", "--threads", "1")
