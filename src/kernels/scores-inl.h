@@ -118,12 +118,13 @@ HWY_INLINE void AddBiasRow(float unit, const T* bias, float* s, std::size_t cols
   std::size_t c = 0;
   for (; c + kVectors * kLanes <= cols; c += kVectors * kLanes) {
     V b[kVectors];
-    bool all_usual = true;
     HEED_UNROLL
-    for (std::size_t n = 0; n < kVectors; ++n) {
-      b[n] = LoadAs(d, bias + c + n * kLanes);
-      all_usual &= hn::AllFalse(d, hn::Gt(hn::Abs(b[n]), usual));
-    }
+    for (std::size_t n = 0; n < kVectors; ++n) b[n] = LoadAs(d, bias + c + n * kLanes);
+    auto unusual = hn::Gt(hn::Abs(b[0]), usual);
+    HEED_UNROLL
+    for (std::size_t n = 1; n < kVectors; ++n)
+      unusual = hn::Or(unusual, hn::Gt(hn::Abs(b[n]), usual));
+    const bool all_usual = hn::AllFalse(d, unusual);
     HEED_UNROLL
     for (std::size_t n = 0; n < kVectors; ++n) {
       float* to = s + c + n * kLanes;
