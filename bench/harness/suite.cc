@@ -19,6 +19,9 @@ namespace {
 // How long a limit is measured at a time: a few tries of the multiply-add peak, and at least one
 // pass of reading. Before the first round longer, for runs whose shapes need only one of the two.
 constexpr double kFmaSeconds = 0.004, kReadSeconds = 0.005, kFirstSeconds = 0.05;
+// After so many seconds of runs. Bandwidth comes and goes with what neighbours do, multiply-adds
+// hardly; and whatever runs in between costs a run its warm caches.
+constexpr double kReadEvery = 0.025, kFmaEvery = 0.25;
 // About as long as the pieces that a run is timed in.
 constexpr double kCalmSeconds = 0.0002;
 
@@ -164,8 +167,10 @@ Report run_suite(std::span<const Shape> shapes, std::span<const std::size_t> thr
 
   std::vector<Subject> subjects;
   for (Entry& entry : entries)
-    subjects.push_back({.run = [&entry] { entry.heed->run(); },
-                        .beside = [&] { limits.measure(entry.shape, entry.threads); }});
+    subjects.push_back(
+        {.run = [&entry] { entry.heed->run(); },
+         .beside = [&] { limits.measure(entry.shape, entry.threads); },
+         .beside_every = bound_by_memory(entry.shape) ? kReadEvery : kFmaEvery});
   std::vector<double> interrupted;
   take_turns(subjects, pace, [&](std::size_t round) {
     interrupted.push_back(interrupted_part(kInterruptedSeconds));

@@ -7,15 +7,12 @@
 namespace heed::bench {
 namespace {
 
-// The limit is measured anew after this much time of runs: close to them, but not in their way.
-constexpr double kSecondsBetweenLimits = 0.025;
-
 // Lets a subject run until it has used `seconds` in this turn and has run `runs` times in all.
 // Returns the time used.
 double take_turn(Subject& subject, double seconds, std::size_t runs) {
-  double used = 0, since_limit = kSecondsBetweenLimits;
+  double used = 0, since_limit = subject.beside_every;
   while (used < seconds || subject.seconds.size() < runs) {
-    if (since_limit >= kSecondsBetweenLimits) {
+    if (since_limit >= subject.beside_every) {
       used += seconds_of(subject.beside);
       since_limit = 0;
     }

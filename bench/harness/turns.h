@@ -21,7 +21,8 @@ struct Pace {
 
 struct Subject {
   std::function<void()> run;         // what is timed
-  std::function<void()> beside;      // measures the limit: called often between the runs
+  std::function<void()> beside;      // measures the limit, between the runs
+  double beside_every = 0.025;       // after so many seconds of them
   std::vector<double> seconds = {};  // of every run
 };
 
