@@ -69,13 +69,13 @@ std::string limits_table(const Report& report) {
 std::string result_line(const Result& result) {
   const double must = result.target.must;
   const auto extra = result.peak_extra_bytes;
-  return fmt::format(kColumns, label_of(result.shape), result.threads,
-                     milliseconds(result.seconds_best), milliseconds(result.seconds_median),
-                     rate(result), percent(result.fraction),
-                     result.fraction_calm ? percent(*result.fraction_calm) : "", must > 0 ? percent(must) : "",
-                     result.speedup ? fmt::format("{:.2f}", *result.speedup) : "",
-                     fmt::format("{:.2f}", result.accuracy.vs_plain()),
-                     extra ? fmt::format("{:.2f}", static_cast<double>(*extra) / kMega) : "?");
+  return fmt::format(
+      kColumns, label_of(result.shape), result.threads, milliseconds(result.seconds_best),
+      milliseconds(result.seconds_median), rate(result), percent(result.fraction),
+      result.fraction_calm ? percent(*result.fraction_calm) : "", must > 0 ? percent(must) : "",
+      result.speedup ? fmt::format("{:.2f}", *result.speedup) : "",
+      fmt::format("{:.2f}", result.accuracy.vs_plain()),
+      extra ? fmt::format("{:.2f}", static_cast<double>(*extra) / kMega) : "?");
 }
 
 nlohmann::ordered_json json_number(double value) {

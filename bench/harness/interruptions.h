@@ -1,5 +1,5 @@
-// How much of its time a thread does not get: to the system, to other programs, or to other machines
-// on the same processor.
+// How much of its time a thread does not get: to the system, to other programs, or to other
+// machines on the same processor.
 #pragma once
 
 namespace heed::bench {

@@ -1,10 +1,11 @@
 // Pieces of a run, each at the fastest it has been: how long the run would take if it were never
 // interrupted.
 //
-// On a shared machine every run of more than a millisecond is interrupted, and the longer it is, the
-// further even the best of many runs is from what the code can do. A few tenths of a millisecond are
-// often left alone. So a run is cut where it tells of its progress, and each piece counts with its
-// best time over all runs. That needs runs to do the same work in the same order: one thread.
+// On a shared machine every run of more than a millisecond is interrupted, and the longer it is,
+// the further even the best of many runs is from what the code can do. A few tenths of a
+// millisecond are often left alone. So a run is cut where it tells of its progress, and each piece
+// counts with its best time over all runs. That needs runs to do the same work in the same order:
+// one thread.
 #pragma once
 
 #include <cstddef>

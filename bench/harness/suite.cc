@@ -167,10 +167,9 @@ Report run_suite(std::span<const Shape> shapes, std::span<const std::size_t> thr
 
   std::vector<Subject> subjects;
   for (Entry& entry : entries)
-    subjects.push_back(
-        {.run = [&entry] { entry.heed->run(); },
-         .beside = [&] { limits.measure(entry.shape, entry.threads); },
-         .beside_every = bound_by_memory(entry.shape) ? kReadEvery : kFmaEvery});
+    subjects.push_back({.run = [&entry] { entry.heed->run(); },
+                        .beside = [&] { limits.measure(entry.shape, entry.threads); },
+                        .beside_every = bound_by_memory(entry.shape) ? kReadEvery : kFmaEvery});
   std::vector<double> interrupted;
   take_turns(subjects, pace, [&](std::size_t round) {
     interrupted.push_back(interrupted_part(kInterruptedSeconds));
@@ -185,9 +184,8 @@ Report run_suite(std::span<const Shape> shapes, std::span<const std::size_t> thr
   for (const Entry& entry : entries) {
     const auto [oracle, added] =
         oracles.try_emplace(label_of(entry.shape), inputs.problem(entry.shape));
-    report.results.push_back(
-        result_of(entry, *subject++, limits.of(entry.shape, entry.threads), limits.calm_fma(),
-                  oracle->second));
+    report.results.push_back(result_of(entry, *subject++, limits.of(entry.shape, entry.threads),
+                                       limits.calm_fma(), oracle->second));
   }
   compare_results(report.results);
   return report;

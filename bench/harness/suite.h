@@ -33,8 +33,8 @@ struct Result {
   std::size_t runs = 0;
   double seconds_best = 0, seconds_median = 0;
   Limit limit = {};
-  double fraction = 0;                 // of the best limit, by the best run
-  double fraction_median = 0;          // of the median limit, by the median run
+  double fraction = 0;         // of the best limit, by the best run
+  double fraction_median = 0;  // of the median limit, by the median run
   // Of prefill on one thread: all pieces of a run at their fastest (pieces.h), and the fraction of
   // multiply-adds measured as finely.
   std::optional<double> seconds_calm = {}, fraction_calm = {};
@@ -51,7 +51,7 @@ struct Result {
 };
 
 struct Report {
-  std::vector<Limit> limits;    // multiply-adds first, then by bytes; each by threads
+  std::vector<Limit> limits;  // multiply-adds first, then by bytes; each by threads
   Disturbance disturbance = {};
   std::vector<Result> results;  // by shape, then by threads
 };

@@ -12,8 +12,9 @@ namespace heed {
 std::size_t available_threads();
 
 // f32 multiply-adds on registers alone, two flops each, by `threads` threads at once with the
-// current instruction set (attention.h). Flop/s, the best of as many tries of about `length` seconds
-// as fit in `seconds`: the shorter, the less a busy machine shows, down to what waking threads costs.
+// current instruction set (attention.h). Flop/s, the best of as many tries of about `length`
+// seconds as fit in `seconds`: the shorter, the less a busy machine shows, down to what waking
+// threads costs.
 double measure_fma_peak(std::size_t threads, double seconds, double length = 0.002);
 
 // Bytes per second of plainly reading `memory` once, a piece of equal size for each thread.

@@ -59,8 +59,7 @@ class Block {
         n_(block.sequence),
         sequence_(problem_.sequences[block.sequence]),
         block_(block),
-        writes_in_place_(run_.out.dtype == DType::f32 &&
-                         problem_.value_dim == shape_.value_stride),
+        writes_in_place_(run_.out.dtype == DType::f32 && problem_.value_dim == shape_.value_stride),
         left_(block.pairs) {}
 
   template <class T>
@@ -107,7 +106,8 @@ class Block {
     return (begin / shape_.tile_keys + 1) * shape_.tile_keys;
   }
 
-  // Of one head and of one row of all heads, about: its ranges grow linearly but for their ends.
+  // The pairs of one head in a tile, shared out among the rows of all heads. The mean of the first
+  // and the last query will do, as for PrefillItem.
   double PairsPerRow(const KeyTile& t, KeyRange first, KeyRange last) const {
     const auto seen = [&](KeyRange range) {
       const std::size_t begin = std::max(range.begin, t.begin), end = std::min(range.end, t.end);
@@ -457,6 +457,7 @@ class Block {
   const kernels::PrefillBlock& block_;
   const bool writes_in_place_;  // rows of the result are whole panels of floats
   double left_;                 // of the work: pairs not told yet
+  // Nothing asked of the end of a row but its division.
   const bool plain_end_ = !run_.lse && run_.options->sinks.empty();
   Ahead ahead_, ahead_of_strip_;
 };
