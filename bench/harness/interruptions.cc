@@ -1,17 +1,15 @@
 #include "bench/harness/interruptions.h"
 
-#include "bench/harness/pieces.h"
-
 namespace heed::bench {
 
-double interrupted_part(double seconds) {
+double interrupted_part(double seconds, double (*now)()) {
   constexpr double kGap = 1e-6;
-  const double begin = seconds_now();
+  const double begin = now();
   double last = begin, lost = 0;
   while (last - begin < seconds) {
-    const double now = seconds_now();
-    if (now - last > kGap) lost += now - last;
-    last = now;
+    const double next = now();
+    if (next - last > kGap) lost += next - last;
+    last = next;
   }
   return last > begin ? lost / (last - begin) : 0;
 }

@@ -2,9 +2,11 @@
 // machines on the same processor.
 #pragma once
 
+#include "bench/harness/turns.h"
+
 namespace heed::bench {
 
 // Reads the clock for so many seconds; the part of that time that passed in gaps of over 1 us.
-double interrupted_part(double seconds);
+double interrupted_part(double seconds, double (*now)() = seconds_now);
 
 }  // namespace heed::bench

@@ -1,14 +1,9 @@
 #include "bench/harness/pieces.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 namespace heed::bench {
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 Progress Pieces::progress() {
   return {[](double, void* user) {

@@ -11,11 +11,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "bench/harness/turns.h"
 #include "heed/options.h"
 
 namespace heed::bench {
-
-double seconds_now();  // on a clock that never goes back
 
 class Pieces {
  public:

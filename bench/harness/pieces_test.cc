@@ -45,10 +45,5 @@ TEST(BenchPieces, NoneWithoutARun) {
   EXPECT_EQ(Pieces().seconds(), 0.0);
 }
 
-TEST(BenchPieces, TheClockDoesNotGoBack) {
-  const double before = seconds_now();
-  EXPECT_GE(seconds_now(), before);
-}
-
 }  // namespace
 }  // namespace heed::bench

@@ -33,6 +33,7 @@ void take_turns(std::span<Subject> subjects, const Pace& pace,
 double best(std::span<const double> values);  // the smallest
 double median(std::vector<double> values);
 
+double seconds_now();  // on a clock that never goes back
 double seconds_of(const std::function<void()>& work);
 
 }  // namespace heed::bench
