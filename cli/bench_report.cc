@@ -38,20 +38,23 @@ std::string rate(const Result& result) {
 
 // One line for each kind of limit, one column for each thread count.
 std::string limits_table(const Report& report) {
-  std::map<std::size_t, std::map<std::size_t, double>> rates;  // by bytes, by threads
+  using BytesAndPlaces = std::pair<std::size_t, std::size_t>;
+  std::map<BytesAndPlaces, std::map<std::size_t, double>> rates;  // by threads
   std::set<std::size_t> threads;
   for (const Limit& limit : report.limits) {
-    rates[limit.bytes][limit.threads] = limit.best;
+    rates[{limit.bytes, limit.places}][limit.threads] = limit.best;
     threads.insert(limit.threads);
   }
   std::string text = fmt::format("{:<40}", "limits of this machine (" + current_target() + ")");
   for (const std::size_t count : threads)
     text += fmt::format("{:>12}", fmt::format("{} thread{}", count, count == 1 ? "" : "s"));
-  for (const auto& [bytes, by_threads] : rates) {
-    const std::string what =
-        bytes == 0 ? "f32 multiply-adds, GFLOP/s"
-                   : fmt::format("reading {:.1f} MB, GB/s", static_cast<double>(bytes) / kMega);
-    text += fmt::format("\n  {:<38}", what);
+  for (const auto& [kind, by_threads] : rates) {
+    const auto& [bytes, places] = kind;
+    text += fmt::format(
+        "\n  {:<38}",
+        bytes == 0    ? "f32 multiply-adds, GFLOP/s"
+        : places == 1 ? fmt::format("reading {:.1f} MB, GB/s", static_cast<double>(bytes) / kMega)
+                      : fmt::format("  in {} places at once", places));
     for (const std::size_t count : threads) {
       const auto found = by_threads.find(count);
       text += found == by_threads.end() ? fmt::format("{:>12}", "")
@@ -83,16 +86,20 @@ nlohmann::ordered_json json_number(double value) {
 }
 
 nlohmann::ordered_json json_limits(const Report& report) {
-  auto fma = nlohmann::ordered_json::array(), read = nlohmann::ordered_json::array();
+  auto fma = nlohmann::ordered_json::array(), read = fma, read_in_places = fma;
   for (const Limit& limit : report.limits) {
     nlohmann::ordered_json json = {{"threads", limit.threads}};
     if (limit.bytes != 0) json["bytes"] = limit.bytes;
     const std::string unit = limit.bytes == 0 ? "gflops" : "gbps";
     json[unit] = limit.best / kGiga;
     json[unit + "_median"] = limit.median / kGiga;
-    (limit.bytes == 0 ? fma : read).push_back(json);
+    if (limit.places != 1) json["places"] = limit.places;
+    (limit.bytes == 0 ? fma : limit.places == 1 ? read : read_in_places).push_back(json);
   }
-  nlohmann::ordered_json json = {{"target", current_target()}, {"fma", fma}, {"read", read}};
+  nlohmann::ordered_json json = {{"target", current_target()},
+                                 {"fma", fma},
+                                 {"read", read},
+                                 {"read_in_places", read_in_places}};
   const bench::Disturbance& disturbance = report.disturbance;
   if (disturbance.calm_fma) json["fma_calm_gflops"] = *disturbance.calm_fma / kGiga;
   json["interrupted"] = disturbance.interrupted;

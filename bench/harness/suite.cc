@@ -28,24 +28,28 @@ constexpr double kCalmSeconds = 0.0002;
 // How long the machine is watched after every round.
 constexpr double kInterruptedSeconds = 0.01;
 
-// Everything measured of the machine so far, by (bytes read or 0, threads).
+// In how many places memory is also read at once: as many as decode reads f32 in.
+constexpr std::size_t kManyPlaces = 4;
+
+// Everything measured of the machine so far.
 class Limits {
  public:
   explicit Limits(const Inputs& inputs) : inputs_(inputs) {}
 
   void measure_fma(std::size_t threads, double seconds = kFmaSeconds) {
-    seconds_per_unit_[{0, threads}].push_back(1 / measure_fma_peak(threads, seconds));
+    seconds_per_unit_[{0, 1, threads}].push_back(1 / measure_fma_peak(threads, seconds));
     if (threads == 1)
       calm_fma_ = std::max(calm_fma_.value_or(0), measure_fma_peak(1, seconds, kCalmSeconds));
   }
 
   void measure_read(const Shape& shape, std::size_t threads, double at_least = kReadSeconds) {
     const std::span<const std::byte> memory = inputs_.kv_memory(shape);
-    std::vector<double>& seconds = seconds_per_unit_[{memory.size(), threads}];
-    for (double used = 0; used < at_least;) {
-      seconds.push_back(1 / measure_read_bandwidth(memory, threads));
-      used += static_cast<double>(memory.size()) * seconds.back();
-    }
+    for (double used = 0; used < at_least;)
+      for (const std::size_t places : {std::size_t{1}, kManyPlaces}) {
+        std::vector<double>& seconds = seconds_per_unit_[{memory.size(), places, threads}];
+        seconds.push_back(1 / measure_read_bandwidth(memory, threads, places));
+        if (places == 1) used += static_cast<double>(memory.size()) * seconds.back();
+      }
   }
 
   // Whichever of the two bounds the shape.
@@ -54,7 +58,7 @@ class Limits {
   }
 
   Limit of(const Shape& shape, std::size_t threads) const {
-    return limit_of(bound_by_memory(shape) ? inputs_.kv_memory(shape).size() : 0, threads);
+    return limit_of({bound_by_memory(shape) ? inputs_.kv_memory(shape).size() : 0, 1, threads});
   }
 
   // Multiply-adds of one thread, if measured, in tries short enough to be left alone.
@@ -62,19 +66,23 @@ class Limits {
 
   std::vector<Limit> all() const {
     std::vector<Limit> limits;
-    for (const auto& [key, seconds] : seconds_per_unit_)
-      limits.push_back(limit_of(key.first, key.second));
+    for (const auto& [key, seconds] : seconds_per_unit_) limits.push_back(limit_of(key));
     return limits;
   }
 
  private:
-  Limit limit_of(std::size_t bytes, std::size_t threads) const {
-    const std::vector<double>& seconds = seconds_per_unit_.at({bytes, threads});
-    return {bytes, threads, 1 / best(seconds), 1 / median(seconds)};
+  struct Key {
+    std::size_t bytes, places, threads;  // as of a Limit
+    auto operator<=>(const Key&) const = default;
+  };
+
+  Limit limit_of(const Key& key) const {
+    const std::vector<double>& seconds = seconds_per_unit_.at(key);
+    return {key.bytes, key.places, key.threads, 1 / best(seconds), 1 / median(seconds)};
   }
 
   const Inputs& inputs_;
-  std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> seconds_per_unit_;
+  std::map<Key, std::vector<double>> seconds_per_unit_;
   std::optional<double> calm_fma_;
 };
 

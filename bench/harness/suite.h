@@ -16,7 +16,8 @@ namespace heed::bench {
 
 // One limit of the machine, measured many times in this run.
 struct Limit {
-  std::size_t bytes = 0;  // that were read; 0: not reading, but f32 multiply-adds
+  std::size_t bytes = 0;   // that were read; 0: not reading, but f32 multiply-adds
+  std::size_t places = 1;  // of every thread's part that were read side by side
   std::size_t threads = 1;
   double best = 0, median = 0;  // bytes/s, or flop/s
 };
@@ -51,7 +52,9 @@ struct Result {
 };
 
 struct Report {
-  std::vector<Limit> limits;  // multiply-adds first, then by bytes; each by threads
+  // Multiply-adds first, then by bytes, by places, by threads. Results are told by one place: what
+  // reading in several would give is told beside.
+  std::vector<Limit> limits;
   Disturbance disturbance = {};
   std::vector<Result> results;  // by shape, then by threads
 };

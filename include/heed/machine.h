@@ -17,7 +17,9 @@ std::size_t available_threads();
 // threads costs.
 double measure_fma_peak(std::size_t threads, double seconds, double length = 0.002);
 
-// Bytes per second of plainly reading `memory` once, a piece of equal size for each thread.
-double measure_read_bandwidth(std::span<const std::byte> memory, std::size_t threads);
+// Bytes per second of plainly reading `memory` once, a piece of equal size for each thread; and of
+// a piece as many parts side by side as there are `places`, which many memories serve faster.
+double measure_read_bandwidth(std::span<const std::byte> memory, std::size_t threads,
+                              std::size_t places = 1);
 
 }  // namespace heed

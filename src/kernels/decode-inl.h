@@ -1,9 +1,10 @@
 // The micro-kernels of decode: a few query rows against keys and values that are read once.
 //
 // Scores: up to 4 rows x 3 keys, 12 accumulators, summed across lanes at the end of the keys.
-// Values: up to 2 rows x 4 keys, whose weights stay in registers while o passes through them.
-// Both read whole rows in the order of the memory, without a branch in the row, and ask for rows
-// some way ahead: this memory traffic is all the time that decode should take.
+// Values: 4 rows x 3 keys or 2 x 4, whose weights stay in registers while o passes through them.
+// Both read whole rows without a branch in the row: this memory traffic is all the time that decode
+// should take. Floats, which ask most of memory, are read from several places side by side, where
+// the hardware reads ahead by itself; the others in order, asking for rows some way ahead.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +53,24 @@ struct Rows {
 
 // How far ahead of the work rows are asked for: about what is on its way from memory at any time.
 inline constexpr std::size_t kAheadBytes = 3072;
+// And how many times as far a line of every few rows: by the time that all are asked for, the
+// processor knows where in memory their page is.
+inline constexpr std::ptrdiff_t kFarther = 16;
+
+// Where to ask for rows, in bytes behind those in work: for all of them, and for a line.
+struct Asking {
+  std::ptrdiff_t ahead = 0, far = 0;  // 0: for none
+};
+
+// Rows that are read side by side: number 0 of every run, number 1 of every run, ... Memory gives
+// several runs more than one (`heed bench`: reading in 4 places at once).
+template <std::size_t kRuns>
+struct Piece {
+  Rows runs[kRuns];       // all of the same step
+  std::size_t count = 0;  // rows of each
+  Asking asking[kRuns] = {};
+  void AskNoMore() { std::fill_n(asking, kRuns, Asking()); }
+};
 
 // Asks for `count` rows of `bytes` bytes.
 HWY_INLINE void PrefetchRows(Rows rows, std::size_t count, std::size_t bytes) {
@@ -63,10 +82,16 @@ HWY_INLINE void PrefetchRows(Rows rows, std::size_t count, std::size_t bytes) {
       Prefetch(reinterpret_cast<const void*>(row + n));
   }
 }
-// For those that lie `ahead` bytes behind `rows`; 0: for none.
-HWY_INLINE void PrefetchAhead(Rows rows, std::ptrdiff_t ahead, std::size_t count,
-                              std::size_t bytes) {
-  if (ahead != 0) PrefetchRows(rows.Ahead(ahead), count, bytes);
+HWY_INLINE void PrefetchAhead(Rows rows, Asking asking, std::size_t count, std::size_t bytes) {
+  if (asking.ahead == 0) return;
+  PrefetchRows(rows.Ahead(asking.ahead), count, bytes);
+  Prefetch(rows.Ahead(asking.far).data);
+}
+// For number j of every run.
+template <std::size_t kRuns>
+HWY_INLINE void PrefetchAhead(const Piece<kRuns>& piece, std::size_t j, std::size_t bytes) {
+  for (std::size_t x = 0; x < kRuns; ++x)
+    PrefetchAhead(piece.runs[x].from(j), piece.asking[x], 1, bytes);
 }
 
 // Half kHalf of kPair neighbours, in the order that is cheapest to load: q and o follow it
@@ -200,9 +225,15 @@ HWY_INLINE std::size_t ForPairs(std::size_t dim, F&& f) {
 template <class T, std::size_t kKeys>
 struct KeyRows {
   const T* row[kKeys];
+  // Neighbours.
   HWY_INLINE explicit KeyRows(Rows rows) {
     HEED_UNROLL
     for (std::size_t x = 0; x < kKeys; ++x) row[x] = rows.row<T>(x);
+  }
+  // Number j of every run.
+  HWY_INLINE KeyRows(const Piece<kKeys>& piece, std::size_t j) {
+    HEED_UNROLL
+    for (std::size_t x = 0; x < kKeys; ++x) row[x] = piece.runs[x].template row<T>(j);
   }
   template <std::size_t kHalf>
   HWY_INLINE void Load(std::size_t c, V (&to)[kKeys]) const {
@@ -219,18 +250,15 @@ struct KeyRows {
   }
 };
 
-// s[r * stride + x] <- q_r . k_x for kRows rows of q [q_stride apart, padded with 0] and kKeys
-// keys.
+// acc[r][x] <- q_r . k_x, lane by lane, for kRows rows of q [q_stride apart, padded with 0].
 template <class T, std::size_t kRows, std::size_t kKeys>
-HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, std::size_t q_stride, Rows k,
-                          std::size_t dim, float* HWY_RESTRICT s, std::size_t stride) {
-  V acc[kRows][kKeys];
+HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, std::size_t q_stride,
+                          const KeyRows<T, kKeys>& keys, std::size_t dim, V (&acc)[kRows][kKeys]) {
   HEED_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     HEED_UNROLL
     for (std::size_t x = 0; x < kKeys; ++x) acc[r][x] = hn::Zero(D());
   }
-  const KeyRows<T, kKeys> keys(k);
   V kx[kKeys];
   std::size_t c = ForPairs<kKeys>(dim, [&](auto half, std::size_t at) HEED_INLINED {
     keys.template Load<half>(at, kx);
@@ -240,6 +268,14 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, std::size_t q_stride, Row
     keys.LoadRest(c, std::min(kLanes, dim - c), kx);
     AddProducts(q + c, q_stride, kx, acc);
   }
+}
+
+// s[r * stride + x] <- q_r . k_x for neighbouring keys.
+template <class T, std::size_t kRows, std::size_t kKeys>
+HWY_INLINE void ScoreNeighbours(const float* q, std::size_t q_stride, Rows k, std::size_t dim,
+                                float* s, std::size_t stride) {
+  V acc[kRows][kKeys];
+  ScoreKeys(q, q_stride, KeyRows<T, kKeys>(k), dim, acc);
   StoreSums(acc, s, stride);
 }
 
@@ -247,20 +283,35 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, std::size_t q_stride, Row
 template <std::size_t kRows>
 inline constexpr std::size_t kKeysAtOnce = kRows == 4 ? 3 : 4;
 
-// The scores of `keys` keys, while rows `ahead` bytes behind them are asked for (0: none). Every
-// key is summed in the same order, whatever its neighbours; s has room for one more.
-// Not inlined, nor MixBlock: the caller's variables would push theirs out of the registers.
+// The scores of `keys` keys. Every key is summed in the same order, whatever its neighbours; s has
+// room for one more. Not inlined, nor MixBlock: the caller's variables would push theirs out of the
+// registers.
 template <class T, std::size_t kRows>
 HWY_NOINLINE void ScoreBlock(const float* q, std::size_t q_stride, Rows k, std::size_t keys,
-                             std::size_t dim, float* s, std::size_t stride, std::ptrdiff_t ahead) {
+                             std::size_t dim, float* s, std::size_t stride, Asking asking) {
   constexpr std::size_t kKeys = kKeysAtOnce<kRows>;
   std::size_t j = 0;
   for (; j + kKeys <= keys; j += kKeys) {
-    PrefetchAhead(k.from(j), ahead, kKeys, dim * sizeof(T));
-    ScoreKeys<T, kRows, kKeys>(q, q_stride, k.from(j), dim, s + j, stride);
+    PrefetchAhead(k.from(j), asking, kKeys, dim * sizeof(T));
+    ScoreNeighbours<T, kRows, kKeys>(q, q_stride, k.from(j), dim, s + j, stride);
   }
-  PrefetchAhead(k.from(j), ahead, keys - j, dim * sizeof(T));
-  for (; j < keys; ++j) ScoreKeys<T, kRows, 1>(q, q_stride, k.from(j), dim, s + j, stride);
+  PrefetchAhead(k.from(j), asking, keys - j, dim * sizeof(T));
+  for (; j < keys; ++j) ScoreNeighbours<T, kRows, 1>(q, q_stride, k.from(j), dim, s + j, stride);
+}
+
+// The same for runs of keys: the score of number j of run x goes to s[r * stride + x * apart + j].
+template <class T, std::size_t kRows, std::size_t kRuns>
+HWY_NOINLINE void ScoreRuns(const float* q, std::size_t q_stride, const Piece<kRuns>& piece,
+                            std::size_t dim, float* s, std::size_t stride, std::size_t apart) {
+  for (std::size_t j = 0; j < piece.count; ++j) {
+    PrefetchAhead(piece, j, dim * sizeof(T));
+    V acc[kRows][kRuns];
+    ScoreKeys(q, q_stride, KeyRows<T, kRuns>(piece, j), dim, acc);
+    float sums[kRows][4];
+    StoreSums(acc, sums[0], 4);
+    for (std::size_t r = 0; r < kRows; ++r)
+      for (std::size_t x = 0; x < kRuns; ++x) s[r * stride + x * apart + j] = sums[r][x];
+  }
 }
 
 // What is mixed: o_r += sum_j p_rj v_j. o is padded to whole pairs.
@@ -282,20 +333,21 @@ struct Mixture {
 };
 using Mix = Mixture<float, float>;
 
-// kKeys values from number j on, one after the other: cutting the keys into blocks changes no bit.
+// kKeys values, one after the other: cutting the keys into blocks changes no bit. The weight of
+// number x is p[r * p_stride + j + x * apart].
 template <class T, std::size_t kRows, std::size_t kKeys>
-HWY_INLINE void MixKeys(const Mix& mix, std::size_t j) {
+HWY_INLINE void MixKeys(const Mix& mix, const KeyRows<T, kKeys>& values, std::size_t j,
+                        std::size_t apart) {
   const D d;
   V p[kRows][kKeys];
   HEED_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     HEED_UNROLL
     for (std::size_t x = 0; x < kKeys; ++x) {
-      p[r][x] = hn::Set(d, mix.p[r * mix.p_stride + j + x]);
+      p[r][x] = hn::Set(d, mix.p[r * mix.p_stride + j + x * apart]);
       InRegister(p[r][x]);
     }
   }
-  const KeyRows<T, kKeys> values(mix.v.from(j));
   float* HWY_RESTRICT o = mix.o;
   const std::size_t o_stride = mix.o_stride;
   V v[kKeys];
@@ -318,24 +370,34 @@ HWY_INLINE void MixKeys(const Mix& mix, std::size_t j) {
   }
 }
 
-// Adds a block of values to kRows rows. Four rows take four values in two passes, each asking for
-// half of the rows ahead; bytes, which cost more to convert, they take three at a time in one.
+// Adds a block of values to kRows rows, while rows `ahead` bytes behind them are asked for (0:
+// none).
 template <class T, std::size_t kRows>
-HWY_NOINLINE void MixBlock(const Mix& mix, std::ptrdiff_t ahead) {
-  constexpr std::size_t kPass =
-      std::is_same_v<T, std::int8_t> ? kRows : std::min<std::size_t>(kRows, 2);
-  constexpr std::size_t kKeys = kKeysAtOnce<kPass>, kPrefetched = kKeys * kPass / kRows;
+HWY_NOINLINE void MixBlock(const Mix& mix, Asking asking) {
+  constexpr std::size_t kKeys = kKeysAtOnce<kRows>;
   const std::size_t bytes = mix.dim * sizeof(T);
   std::size_t j = 0;
   for (; j + kKeys <= mix.keys; j += kKeys) {
-    HEED_UNROLL
-    for (std::size_t r = 0; r < kRows; r += kPass) {
-      PrefetchAhead(mix.v.from(j + r / kPass * kPrefetched), ahead, kPrefetched, bytes);
-      MixKeys<T, kPass, kKeys>(mix.FromRow(r), j);
-    }
+    PrefetchAhead(mix.v.from(j), asking, kKeys, bytes);
+    MixKeys<T, kRows, kKeys>(mix, KeyRows<T, kKeys>(mix.v.from(j)), j, 1);
   }
-  PrefetchAhead(mix.v.from(j), ahead, mix.keys - j, bytes);
-  for (; j < mix.keys; ++j) MixKeys<T, kRows, 1>(mix, j);
+  PrefetchAhead(mix.v.from(j), asking, mix.keys - j, bytes);
+  for (; j < mix.keys; ++j) MixKeys<T, kRows, 1>(mix, KeyRows<T, 1>(mix.v.from(j)), j, 1);
+}
+
+// The same for runs of values, of which number j of run x has the weight p[r * p_stride +
+// x * apart + j]. Four rows are two passes: their o and four values at a time stay in the
+// first-level cache.
+template <class T, std::size_t kRows>
+HWY_NOINLINE void MixRuns(const Mix& mix, const Piece<4>& piece, std::size_t apart) {
+  constexpr std::size_t kPass = std::min<std::size_t>(kRows, 2);
+  for (std::size_t j = 0; j < piece.count; ++j) {
+    PrefetchAhead(piece, j, mix.dim * sizeof(T));
+    const KeyRows<T, 4> values(piece, j);
+    HEED_UNROLL
+    for (std::size_t r = 0; r < kRows; r += kPass)
+      MixKeys<T, kPass, 4>(mix.FromRow(r), values, j, apart);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -60,8 +60,9 @@ namespace {
 
 // Decode wins up to 8 queries with 1 or 4 heads a group, prefill from 5 on with 8: 4 suits all.
 constexpr std::size_t kMostQueries = 4;
-// A split is worth a task of its own from here on; its merge costs less than 1 % of it.
-constexpr std::size_t kLeastSplitKeys = 512;
+// A split is worth a task of its own from here on; its merge costs less than 1 % of it. Where there
+// are several heads to share out, longer ones: memory likes long stretches.
+constexpr std::size_t kLeastSplitKeys = 512, kLeastLongSplitKeys = 1024, kSeveralHeads = 4;
 // Splits of one sequence, over all its key/value heads: for so many threads.
 constexpr std::size_t kMostSplits = 256;
 // Heads per thread from which on they are tasks as they are.
@@ -72,8 +73,9 @@ std::size_t round_up(std::size_t n, std::size_t multiple) {
 }
 
 std::size_t split_count(std::size_t keys, std::size_t kv_heads) {
+  const std::size_t least = kv_heads < kSeveralHeads ? kLeastSplitKeys : kLeastLongSplitKeys;
   const std::size_t most = std::max<std::size_t>(1, kMostSplits / kv_heads);
-  return std::clamp<std::size_t>(keys / kLeastSplitKeys, 1, most);
+  return std::clamp<std::size_t>(keys / least, 1, most);
 }
 
 // Three rows over a multiple of four are a strip of four.
@@ -109,7 +111,7 @@ bool decodes(const Sequence& sequence) {
 }
 
 std::size_t decode_tile_keys(std::size_t rows) {
-  constexpr std::size_t kTileScores = 16384, kLeast = 32, kMost = 512;
+  constexpr std::size_t kTileScores = 16384, kLeast = 32, kMost = 1024;
   return std::clamp(kTileScores / std::max<std::size_t>(1, rows) / kLeast * kLeast, kLeast, kMost);
 }
 

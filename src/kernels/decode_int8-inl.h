@@ -200,22 +200,22 @@ HWY_INLINE void ScoreBytes(const ByteScores& scores, std::size_t j) {
 
 // Not inlined, nor MixByteRows: the caller's variables would push theirs out of the registers.
 template <std::size_t kPairs, std::size_t kRows>
-HWY_NOINLINE void ScoreByteRows(const ByteScores& given, std::ptrdiff_t ahead) {
+HWY_NOINLINE void ScoreByteRows(const ByteScores& given, Asking asking) {
   constexpr std::size_t kKeys = kBytesAtOnce<kRows>;
   const ByteScores scores = given;
   std::size_t j = 0;
   for (; j + kKeys <= scores.keys; j += kKeys) {
-    PrefetchAhead(scores.k.from(j), ahead, kKeys, scores.dim);
+    PrefetchAhead(scores.k.from(j), asking, kKeys, scores.dim);
     ScoreBytes<kPairs, kRows, kKeys>(scores, j);
   }
-  PrefetchAhead(scores.k.from(j), ahead, scores.keys - j, scores.dim);
+  PrefetchAhead(scores.k.from(j), asking, scores.keys - j, scores.dim);
   for (; j < scores.keys; ++j) ScoreBytes<0, kRows, 1>(scores, j);
 }
 
-// The scores of kRows rows, while keys `ahead` bytes behind these are asked for (0: none).
+// The scores of kRows rows.
 template <std::size_t kRows>
-HWY_INLINE void ScoreByteBlock(const ByteScores& scores, std::ptrdiff_t ahead) {
-  WithPairs(scores.dim, [&](auto pairs) { ScoreByteRows<pairs, kRows>(scores, ahead); });
+HWY_INLINE void ScoreByteBlock(const ByteScores& scores, Asking asking) {
+  WithPairs(scores.dim, [&](auto pairs) { ScoreByteRows<pairs, kRows>(scores, asking); });
 }
 
 // s[j] <- sums[j] * step * scales[j], up to the next multiple of kLanes; may be the same memory.
@@ -293,22 +293,22 @@ HWY_INLINE void MixPairs(const ByteMix& mix, std::size_t j) {
 }
 
 template <std::size_t kPairs, std::size_t kRows>
-HWY_NOINLINE void MixByteRows(const ByteMix& mix, std::ptrdiff_t ahead) {
+HWY_NOINLINE void MixByteRows(const ByteMix& mix, Asking asking) {
   constexpr std::size_t kKeys = 4;
   std::size_t j = 0;
   for (; j + kKeys <= mix.keys; j += kKeys) {
-    PrefetchAhead(mix.v.from(j), ahead, kKeys, mix.dim);
+    PrefetchAhead(mix.v.from(j), asking, kKeys, mix.dim);
     MixPairs<kPairs, kRows, kKeys / 2>(mix, j);
   }
-  PrefetchAhead(mix.v.from(j), ahead, mix.keys - j, mix.dim);
+  PrefetchAhead(mix.v.from(j), asking, mix.keys - j, mix.dim);
   for (; j + 2 <= mix.keys; j += 2) MixPairs<0, kRows, 1>(mix, j);
   if (j < mix.keys) MixPairs<0, kRows, 1, true>(mix, j);
 }
 
 // Adds values of one block of weights to kRows rows of sums.
 template <std::size_t kRows>
-HWY_INLINE void MixByteBlock(const ByteMix& mix, std::ptrdiff_t ahead) {
-  WithPairs(mix.dim, [&](auto pairs) { MixByteRows<pairs, kRows>(mix, ahead); });
+HWY_INLINE void MixByteBlock(const ByteMix& mix, Asking asking) {
+  WithPairs(mix.dim, [&](auto pairs) { MixByteRows<pairs, kRows>(mix, asking); });
 }
 
 // o += step * sums, and the sums become 0. n a multiple of kLanes.

@@ -97,6 +97,10 @@ class Split {
     }
   }
 
+  // The runs that values are read in. Of 16 bits and fewer, arithmetic is nearly all of the time,
+  // and neighbours are cheaper to add.
+  static constexpr std::size_t kMixRuns = std::is_same_v<T, float> ? 4 : 1;
+
   // Calls f(kRows, r) for strips of rows [r, r + kRows). Three rows are a strip of four.
   template <class F>
   void ForStrips(F&& f) const {
@@ -106,22 +110,28 @@ class Split {
     if (r < rows_) f(std::integral_constant<std::size_t, 1>(), r);
   }
 
-  // Rows from row j on that lie equally far apart, and so do the rows to ask for meanwhile, which
-  // lie `ahead` bytes behind them (0: none).
-  struct Piece {
-    Rows rows;
-    std::size_t count = 0;
-    std::ptrdiff_t ahead = 0;
-  };
-  Piece PieceAt(const kernels::RowSource& source, std::size_t dim, std::size_t j,
-                std::size_t end) const {
-    const std::size_t distance = RowsAhead(source, dim);
-    Piece piece{{Address(source, j), source.row_bytes}, source.run(j, MostRows(dim, end - j))};
-    if (source.pages == nullptr) {
-      piece.ahead = static_cast<std::ptrdiff_t>(distance) * source.row_bytes;
-    } else if (j + distance < task_.keys.end) {
-      piece.count = source.run(j + distance, piece.count);
-      piece.ahead = Address(source, j + distance) - piece.rows.data;
+  // The rows [j, j + count) of a source and those x * apart behind them, for every run x: as many
+  // as lie equally far apart in all runs, as do the rows to ask for meanwhile.
+  template <std::size_t kRuns = 1>
+  Piece<kRuns> PieceAt(const kernels::RowSource& source, std::size_t dim, std::size_t j,
+                       std::size_t count, std::size_t apart = 0) const {
+    Piece<kRuns> piece;
+    piece.count = MostRows<kRuns>(dim, count);
+    for (std::size_t x = 0; x < kRuns; ++x) {
+      piece.runs[x] = {Address(source, j + x * apart), source.row_bytes};
+      piece.count = source.run(j + x * apart, piece.count);
+    }
+    const std::size_t distance = RowsAhead<kRuns>(source, dim);
+    for (std::size_t x = 0; x < kRuns; ++x) {
+      const std::size_t far = j + x * apart + distance;
+      if (source.pages == nullptr) {
+        const auto ahead = static_cast<std::ptrdiff_t>(distance) * source.row_bytes;
+        piece.asking[x] = {ahead, kFarther * ahead};
+      } else if (far < task_.keys.end) {
+        piece.count = source.run(far, piece.count);
+        const std::ptrdiff_t ahead = Address(source, far) - piece.runs[x].data;
+        piece.asking[x] = {ahead, ahead};  // what lies beyond is anywhere
+      }
     }
     return piece;
   }
@@ -130,28 +140,45 @@ class Split {
     return reinterpret_cast<const std::byte*>(source.row<T>(j));
   }
 
-  // Several strips of query rows take a block after each other, out of the first-level cache.
+  // Of each run. Several strips of query rows take a piece after each other, out of the first-level
+  // cache.
+  template <std::size_t kRuns>
   std::size_t MostRows(std::size_t dim, std::size_t left) const {
     constexpr std::size_t kBlockBytes = 8192, kLeast = 12;
     if (rows_ <= 4) return left;
-    return std::min(left, std::max(kLeast, kBlockBytes / (dim * sizeof(T)) / kLeast * kLeast));
+    const std::size_t rows = kBlockBytes / (dim * sizeof(T)) / kLeast * kLeast;
+    return std::min(left, std::max(kLeast, rows) / kRuns);
   }
 
-  // In whole pages where those are short, so that pieces are whole pages too.
+  // In whole pages where those are short, so that pieces are whole pages too. Of several runs of
+  // rows without gaps none: the hardware does better.
+  template <std::size_t kRuns>
   static std::size_t RowsAhead(const kernels::RowSource& source, std::size_t dim) {
-    const std::size_t rows = std::max<std::size_t>(1, kAheadBytes / (dim * sizeof(T)));
+    const std::size_t bytes = dim * sizeof(T);
+    if (kRuns > 1 && source.pages == nullptr &&
+        source.row_bytes == static_cast<std::ptrdiff_t>(bytes))
+      return 0;
+    const std::size_t rows = std::max<std::size_t>(1, kAheadBytes / kRuns / bytes);
     if (source.pages == nullptr || source.page_rows > 4 * rows) return rows;
     return (rows + source.page_rows - 1) / source.page_rows * source.page_rows;
   }
 
-  // Calls f(piece, j) for the rows [keys.begin, keys.end) of a source, in pieces.
-  template <class F>
+  // Calls f(piece, j, apart) for the rows of a source: run x takes those from keys.begin +
+  // x * apart on, and piece number 0 of every run belongs to key j + x * apart. What is left over
+  // is a run of its own, f(piece, j, 0).
+  template <std::size_t kRuns = 1, class F>
   void ForPieces(const kernels::RowSource& source, std::size_t dim, KeyRange keys, F&& f) const {
-    for (std::size_t j = keys.begin; j < keys.end;) {
-      const Piece piece = PieceAt(source, dim, j, keys.end);
-      f(piece, j - keys.begin);
+    const std::size_t apart = keys.size() / kRuns;
+    for (std::size_t j = 0; j < apart;) {
+      const Piece<kRuns> piece = PieceAt<kRuns>(source, dim, keys.begin + j, apart - j, apart);
+      f(piece, j, apart);
       j += piece.count;
     }
+    if constexpr (kRuns > 1)
+      ForPieces(source, dim, {keys.begin + kRuns * apart, keys.end},
+                [&](const Piece<1>& piece, std::size_t j, std::size_t) {
+                  f(piece, kRuns * apart + j, 0);
+                });
   }
 
   void AddTile(KeyRange keys) {
@@ -196,11 +223,13 @@ class Split {
   // The softmax of a row takes about as long as kAheadBytes take from memory, and reads none: the
   // values are asked for, a part with every row.
   void AskForValues(KeyRange keys, std::size_t part) const {
-    const std::size_t count = RowsAhead(values_, problem_.value_dim);
+    const std::size_t bytes = problem_.value_dim * sizeof(T), apart = keys.size() / kMixRuns;
+    const std::size_t count = std::max<std::size_t>(1, kAheadBytes / kMixRuns / bytes);
     const std::size_t j = keys.begin + part * count;
-    if (j >= keys.end) return;
-    PrefetchRows({Address(values_, j), values_.row_bytes},
-                 values_.run(j, std::min(count, keys.end - j)), problem_.value_dim * sizeof(T));
+    if (part * count >= apart) return;
+    for (std::size_t x = 0; x < kMixRuns; ++x)
+      PrefetchRows({Address(values_, j + x * apart), values_.row_bytes},
+                   values_.run(j + x * apart, std::min(count, apart - part * count)), bytes);
   }
 
   void Rescale(std::size_t r, float factor) {
@@ -214,14 +243,32 @@ class Split {
 
   // s[r, j] <- q_r . k_j
   virtual void ScoreKeysOf(KeyRange keys) {
-    ForPieces(keys_, problem_.key_dim, keys, [&](const Piece& piece, std::size_t j) {
-      ForStrips([&](auto rows, std::size_t r) {
-        ScoreBlock<T, rows>(Space(shape_.q) + r * shape_.q_stride, shape_.q_stride, piece.rows,
-                            piece.count, problem_.key_dim, Space(shape_.s) + r * stride_ + j,
-                            stride_, r == 0 ? piece.ahead : 0);
-      });
-    });
+    if (!std::is_same_v<T, float>)
+      ScoreKeysIn<1>(keys);
+    else if (rows_ <= 2)
+      ScoreKeysIn<kKeysAtOnce<2>>(keys);
+    else
+      ScoreKeysIn<kKeysAtOnce<4>>(keys);
     if constexpr (std::is_same_v<T, std::int8_t>) ScaleColumns(keys_, keys);
+  }
+  template <std::size_t kRuns>
+  void ScoreKeysIn(KeyRange keys) {
+    ForPieces<kRuns>(keys_, problem_.key_dim, keys,
+                     [&](auto piece, std::size_t j, std::size_t apart) {
+                       ForStrips([&](auto rows, std::size_t r) {
+                         ScorePiece<rows>(piece, r, Space(shape_.s) + r * stride_ + j, apart);
+                         piece.AskNoMore();
+                       });
+                     });
+  }
+  template <std::size_t kRows, std::size_t kRuns>
+  void ScorePiece(const Piece<kRuns>& piece, std::size_t r, float* s, std::size_t apart) {
+    const float* q = Space(shape_.q) + r * shape_.q_stride;
+    if constexpr (kRuns == 1)
+      ScoreBlock<T, kRows>(q, shape_.q_stride, piece.runs[0], piece.count, problem_.key_dim, s,
+                           stride_, piece.asking[0]);
+    else
+      ScoreRuns<T, kRows>(q, shape_.q_stride, piece, problem_.key_dim, s, stride_, apart);
   }
 
   // The scales of some rows of a source, and zeros up to the next multiple of kLanes.
@@ -265,17 +312,27 @@ class Split {
 
   // o_r += sum_j s[r, j] v_j
   virtual void MixValues(KeyRange keys) {
-    ForPieces(values_, problem_.value_dim, keys, [&](const Piece& piece, std::size_t j) {
-      ForStrips([&](auto rows, std::size_t r) {
-        MixBlock<T, rows>(MixOf(r, piece, j), r == 0 ? piece.ahead : 0);
-      });
-    });
+    ForPieces<kMixRuns>(values_, problem_.value_dim, keys,
+                        [&](auto piece, std::size_t j, std::size_t apart) {
+                          ForStrips([&](auto rows, std::size_t r) {
+                            MixPiece<rows>(piece, MixOf(r, piece, j), apart);
+                            piece.AskNoMore();
+                          });
+                        });
+  }
+  template <std::size_t kRows, std::size_t kRuns>
+  static void MixPiece(const Piece<kRuns>& piece, const Mix& mix, std::size_t apart) {
+    if constexpr (kRuns == 1)
+      MixBlock<T, kRows>(mix, piece.asking[0]);
+    else
+      MixRuns<T, kRows>(mix, piece, apart);
   }
 
-  Mix MixOf(std::size_t r, const Piece& piece, std::size_t j) const {
+  template <std::size_t kRuns>
+  Mix MixOf(std::size_t r, const Piece<kRuns>& piece, std::size_t j) const {
     return {.p = Space(shape_.s) + r * stride_ + j,
             .p_stride = stride_,
-            .v = piece.rows,
+            .v = piece.runs[0],
             .keys = piece.count,
             .dim = problem_.value_dim,
             .o = task_.state.o + r * shape_.o_stride,
@@ -283,7 +340,7 @@ class Split {
   }
 
   // One row, whatever its weights are.
-  virtual void MixExactly(const Mix& mix) { MixBlock<T, 1>(mix, 0); }
+  virtual void MixExactly(const Mix& mix) { MixBlock<T, 1>(mix, {}); }
 
   // Where element c of an output stands in o.
   virtual std::size_t PlaceInOutput(std::size_t c) const {
@@ -319,7 +376,7 @@ class Split {
     for (std::size_t r = 0; r < rows_; ++r)
       for (std::size_t j = keys.begin; j < keys.end; ++j)
         if (!hidden[r * tile_keys_ + j - keys.begin])
-          MixExactly(MixOf(r, PieceAt(values_, problem_.value_dim, j, j + 1), j - keys.begin));
+          MixExactly(MixOf(r, PieceAt(values_, problem_.value_dim, j, 1), j - keys.begin));
   }
 
   const kernels::DecodeTask& task_;

@@ -42,21 +42,23 @@ std::size_t FlopsPerStep() {
   return 2 * kStripRows * kPanelVectors * kLanes;
 }
 
-// Loads every one of `count` words.
-std::int32_t ReadLoop(const std::int32_t* HWY_RESTRICT words, std::size_t count) {
-  constexpr std::size_t kVectors = 8;
+// Loads every one of `count` words, in `places` parts side by side.
+std::int32_t ReadLoop(const std::int32_t* HWY_RESTRICT words, std::size_t count,
+                      std::size_t places) {
+  constexpr std::size_t kVectors = 8, kStep = kVectors * kLanes;
   const DI di;
   hn::Vec<DI> acc[kVectors];
   HEED_UNROLL
   for (std::size_t r = 0; r < kVectors; ++r) acc[r] = hn::Zero(di);
-  std::size_t n = 0;
-  for (; n + kVectors * kLanes <= count; n += kVectors * kLanes) {
-    HEED_UNROLL
-    for (std::size_t r = 0; r < kVectors; ++r)
-      acc[r] = hn::Or(acc[r], hn::LoadU(di, words + n + r * kLanes));
-  }
+  const std::size_t part = count / places / kStep * kStep;
+  for (std::size_t n = 0; n < part; n += kStep)
+    for (std::size_t place = 0; place < places; ++place) {
+      HEED_UNROLL
+      for (std::size_t r = 0; r < kVectors; ++r)
+        acc[r] = hn::Or(acc[r], hn::LoadU(di, words + place * part + n + r * kLanes));
+    }
   std::int32_t bits = 0;
-  for (; n < count; ++n) bits |= words[n];
+  for (std::size_t n = places * part; n < count; ++n) bits |= words[n];
   for (std::size_t r = 1; r < kVectors; ++r) acc[0] = hn::Or(acc[0], acc[r]);
   return bits | hn::GetLane(acc[0]);
 }
@@ -117,8 +119,10 @@ double measure_fma_peak(std::size_t threads, double seconds, double length) {
   return flops / shortest;
 }
 
-double measure_read_bandwidth(std::span<const std::byte> memory, std::size_t threads) {
+double measure_read_bandwidth(std::span<const std::byte> memory, std::size_t threads,
+                              std::size_t places) {
   require(threads > 0, "measure_read_bandwidth: threads is 0");
+  require(places > 0, "measure_read_bandwidth: places is 0");
   constexpr std::size_t kLine = 64;
   const auto loop = HEED_FUNCTION(ReadLoop, kernels::chosen_target());
   const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
@@ -129,7 +133,7 @@ double measure_read_bandwidth(std::span<const std::byte> memory, std::size_t thr
   const std::size_t piece = memory.size() / threads / kLine * kLine / sizeof(std::int32_t);
   const double took = seconds_of([&] {
     parallel_for(threads, threads, [&](std::size_t index, std::size_t) {
-      volatile std::int32_t sink = loop(words + index * piece, piece);
+      volatile std::int32_t sink = loop(words + index * piece, piece, places);
       static_cast<void>(sink);
       return true;
     });

@@ -20,53 +20,89 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
-// One batch row: keys [tokens, dim], query and out [dim]. Block by block, so that a key is still in
-// the first-level cache when it serves as value. workspace: two rows rounded up to kPair.
-void SelfishRow(const float* keys, const float* query, float* out, std::size_t tokens,
-                std::size_t dim, float* workspace) {
-  const D d;
-  const std::size_t stride = (dim + kPair - 1) / kPair * kPair;
-  float *q = workspace, *o = workspace + stride;
-  std::fill_n(workspace, 2 * stride, 0.0f);
-  for (std::size_t c = 0; c < dim; ++c) q[c] = query[c] * static_cast<float>(kernels::kLog2E);
-
-  // 12 KB of keys stay in the first-level cache; of shorter blocks more time goes into their ends.
-  constexpr std::size_t kBlockBytes = 12288, kLeast = 4, kMost = 48;
-  constexpr std::size_t kCols = (kMost + kLanes - 1) / kLanes * kLanes;
-  const std::size_t row_bytes = dim * sizeof(float);
-  const std::size_t block = std::clamp(kBlockBytes / row_bytes, kLeast, kMost);
-  float s[kCols], m = -kInf, l = 0;
-  Rows rows{reinterpret_cast<const std::byte*>(keys), static_cast<std::ptrdiff_t>(row_bytes)};
-  for (std::size_t j = 0; j < tokens; j += block, rows = rows.from(block)) {
-    const std::size_t count = std::min(block, tokens - j);
-    ScoreBlock<float, 1>(q, stride, rows, count, dim, s, kCols, 0);
-    std::fill(s + count, s + kCols, -kInf);
-    const float factor = SoftmaxStep(s, kCols, m, l);
-    if (factor != 1.0f)
-      for (std::size_t c = 0; c < stride; c += kLanes)
-        hn::StoreU(hn::Mul(hn::Set(d, factor), hn::LoadU(d, o + c)), d, o + c);
-    // The hardware follows keys that are read in order, but while values are mixed it stops: the
-    // first keys of the next block are asked for. Asking for all of them costs more than it gives.
-    PrefetchRows(rows.Ahead(static_cast<std::ptrdiff_t>(count * row_bytes)),
-                 kAheadBytes / row_bytes, row_bytes);
-    MixBlock<float, 1>({.p = s,
-                        .p_stride = kCols,
-                        .v = rows,
-                        .keys = count,
-                        .dim = dim,
-                        .o = o,
-                        .o_stride = stride},
-                       0);
+// One batch row: keys [tokens, dim], query and out [dim]. Four runs of keys are read side by side,
+// block by block, so that a key is still in the first-level cache when it serves as value; what is
+// left over is a last block. workspace: two rows rounded up to kPair.
+class SelfishRow {
+ public:
+  SelfishRow(const float* keys, const float* query, std::size_t dim, float* workspace)
+      : keys_{reinterpret_cast<const std::byte*>(keys),
+              static_cast<std::ptrdiff_t>(dim * sizeof(float))},
+        dim_(dim),
+        stride_((dim + kPair - 1) / kPair * kPair),
+        q_(workspace),
+        o_(workspace + stride_) {
+    std::fill_n(workspace, 2 * stride_, 0.0f);
+    for (std::size_t c = 0; c < dim; ++c) q_[c] = query[c] * static_cast<float>(kernels::kLog2E);
   }
+
+  void Add(std::size_t tokens) {
+    // While a block is mixed, memory gives what the hardware asks for ahead of four runs: about as
+    // much again. Of shorter blocks more time goes into their ends.
+    constexpr std::size_t kBlockBytes = 6144;
+    const std::size_t most =
+        std::clamp<std::size_t>(kBlockBytes / (dim_ * sizeof(float)) / kRuns, 1, kMost / kRuns);
+    const std::size_t apart = tokens / kRuns;
+    for (std::size_t j = 0; j < apart; j += most) {
+      Piece<kRuns> piece{.runs = {}, .count = std::min(most, apart - j)};
+      for (std::size_t x = 0; x < kRuns; ++x) piece.runs[x] = keys_.from(x * apart + j);
+      ScoreRuns<float, 1>(q_, stride_, piece, dim_, s_, kMost, piece.count);
+      Soften(kRuns * piece.count);
+      MixRuns<float, 1>(MixOf(0, 0), piece, piece.count);
+    }
+    const std::size_t rest = tokens % kRuns;
+    if (rest == 0) return;
+    ScoreBlock<float, 1>(q_, stride_, keys_.from(kRuns * apart), rest, dim_, s_, kMost, {});
+    Soften(rest);
+    MixBlock<float, 1>(MixOf(kRuns * apart, rest), {});
+  }
+
   // Without keys 0; with keys that all score -infinity 0 / 0.
-  const V scale = hn::Set(d, tokens == 0 ? 0.0f : 1.0f / l);
-  ForVectors(dim, [&](std::size_t c, std::size_t count) {
-    const V v = hn::Mul(hn::LoadU(d, o + c), scale);
-    if (count == kLanes)
-      StoreAs(v, out + c);
-    else
-      StoreSome(v, out + c, count);
-  });
+  void Finish(bool empty, float* out) const {
+    const V scale = hn::Set(D(), empty ? 0.0f : 1.0f / l_);
+    ForVectors(dim_, [&](std::size_t c, std::size_t count) {
+      const V v = hn::Mul(hn::LoadU(D(), o_ + c), scale);
+      if (count == kLanes)
+        StoreAs(v, out + c);
+      else
+        StoreSome(v, out + c, count);
+    });
+  }
+
+ private:
+  static constexpr std::size_t kRuns = 4, kMost = 64;
+
+  // Of `count` scores.
+  void Soften(std::size_t count) {
+    const std::size_t cols = (count + kLanes - 1) / kLanes * kLanes;
+    std::fill(s_ + count, s_ + cols, -kInf);
+    const float factor = SoftmaxStep(s_, cols, m_, l_);
+    if (factor == 1.0f) return;
+    const D d;
+    for (std::size_t c = 0; c < stride_; c += kLanes)
+      hn::StoreU(hn::Mul(hn::Set(d, factor), hn::LoadU(d, o_ + c)), d, o_ + c);
+  }
+
+  Mix MixOf(std::size_t j, std::size_t count) const {
+    return {.p = s_,
+            .p_stride = kMost,
+            .v = keys_.from(j),
+            .keys = count,
+            .dim = dim_,
+            .o = o_,
+            .o_stride = stride_};
+  }
+
+  const Rows keys_;
+  const std::size_t dim_, stride_;
+  float *q_, *o_, s_[kMost], m_ = -kInf, l_ = 0;
+};
+
+void Selfish(const float* keys, const float* query, float* out, std::size_t tokens, std::size_t dim,
+             float* workspace) {
+  SelfishRow row(keys, query, dim, workspace);
+  row.Add(tokens);
+  row.Finish(tokens == 0, out);
 }
 
 std::size_t SelfishWorkspace(std::size_t dim) {
@@ -81,7 +117,7 @@ HWY_AFTER_NAMESPACE();
 namespace heed {
 namespace {
 
-HWY_EXPORT(SelfishRow);
+HWY_EXPORT(Selfish);
 HWY_EXPORT(SelfishWorkspace);
 
 // As for attention: work for less than about this many flops is not shared.
@@ -110,7 +146,7 @@ void selfish_attention(const float* keys, const float* query, float* out, std::s
   require_sizes(keys, query, out, batch, tokens, dim);
   if (batch == 0) return;
   const kernels::Target target = kernels::chosen_target();
-  const auto row = HEED_FUNCTION(SelfishRow, target);
+  const auto row = HEED_FUNCTION(Selfish, target);
   const double work = static_cast<double>(batch);
   const double flops = 4 * work * static_cast<double>(tokens) * static_cast<double>(dim);
   const auto worthwhile = static_cast<std::size_t>(std::max(1.0, flops / kFlopsPerThread));
