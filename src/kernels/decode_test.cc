@@ -31,8 +31,8 @@ void run_and_check(Case& c) {
 TEST(Decode, EdgesOfBlocksTilesAndSplits) {
   for_each_target([](const std::string&) {
     Random random(1);
-    for (const std::size_t n_k :
-         {0, 1, 2, 3, 15, 16, 17, 255, 256, 257, 511, 512, 1023, 1024, 1537})
+    for (const std::size_t n_k : {0,  1,  2,  3,   4,   5,   6,   7,   11,   12,   13,
+                                  15, 16, 17, 255, 256, 257, 511, 512, 1023, 1024, 1537})
       for (const std::size_t rows : {1, 2, 3, 4, 5}) {
         Case c;
         c.query_heads = rows;
@@ -326,6 +326,24 @@ TEST(Decode, LongSequences) {
     run_and_check(c);
     EXPECT_EQ(plan_of(c).key_splits, 128u);
   }
+}
+
+TEST(Decode, SeveralHeadsHaveLongerSplits) {
+  for_each_target([](const std::string&) {
+    Random random(12);
+    for (const DType kv : kStored)
+      for (const std::size_t n_k : {1023, 1025, 2047, 2048, 3100}) {
+        Case c;
+        c.query_heads = 8;
+        c.kv_heads = 4;
+        c.n_k = n_k;
+        c.d_k = c.d_v = 16;
+        c.kv_type = kv;
+        c.make(random);
+        run_and_check(c);
+        EXPECT_EQ(plan_of(c).key_splits, std::max<std::size_t>(1, n_k / 1024));
+      }
+  });
 }
 
 TEST(Decode, AdversarialScores) {

@@ -1,6 +1,7 @@
 // Rows of keys or values, wherever they lie: a dense tensor, pages of a cache, int8 with a scale
-// per row. Kernels see one interface, so that no storage needs a kernel of its own; and they
-// accumulate in the order of the rows, so that paged and contiguous give the same bits.
+// per row. Kernels see one interface, so that no storage needs a kernel of its own; and the order in
+// which they accumulate depends on how many rows there are, not on where they lie, so that paged and
+// contiguous give the same bits.
 #pragma once
 
 #include <algorithm>

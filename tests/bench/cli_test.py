@@ -56,6 +56,10 @@ class Json(unittest.TestCase):
             bytes_read = 2 * 8 * 4096 * 128 * size
             self.assertAlmostEqual(result["gbps"] * result["ms_best"] * 1e6 / bytes_read, 1, places=6)
             self.assertAlmostEqual(result["fraction"], result["gbps"] / read[bytes_read])
+        in_places = report["limits"]["read_in_places"]
+        self.assertEqual({limit["bytes"] for limit in in_places}, set(read))
+        self.assertEqual({limit["places"] for limit in in_places}, {4})
+        self.assertTrue(all(limit["gbps"] > 0 for limit in in_places))
 
     def test_every_answer_is_right_on_every_kind_of_shape(self):
         report = measured("--shapes", "P2c,P5,P6,P7,D1-bf16,S1", "--threads", "1")
