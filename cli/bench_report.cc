@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "heed/attention.h"
 
@@ -38,23 +39,24 @@ std::string rate(const Result& result) {
 
 // One line for each kind of limit, one column for each thread count.
 std::string limits_table(const Report& report) {
-  using BytesAndPlaces = std::pair<std::size_t, std::size_t>;
-  std::map<BytesAndPlaces, std::map<std::size_t, double>> rates;  // by threads
+  using Kind = std::tuple<std::size_t, DType, std::size_t>;  // bytes, memory, places
+  std::map<Kind, std::map<std::size_t, double>> rates;       // by threads
   std::set<std::size_t> threads;
   for (const Limit& limit : report.limits) {
-    rates[{limit.bytes, limit.places}][limit.threads] = limit.best;
+    rates[{limit.bytes, limit.memory, limit.places}][limit.threads] = limit.best;
     threads.insert(limit.threads);
   }
   std::string text = fmt::format("{:<40}", "limits of this machine (" + current_target() + ")");
   for (const std::size_t count : threads)
     text += fmt::format("{:>12}", fmt::format("{} thread{}", count, count == 1 ? "" : "s"));
   for (const auto& [kind, by_threads] : rates) {
-    const auto& [bytes, places] = kind;
-    text += fmt::format(
-        "\n  {:<38}",
-        bytes == 0    ? "f32 multiply-adds, GFLOP/s"
-        : places == 1 ? fmt::format("reading {:.1f} MB, GB/s", static_cast<double>(bytes) / kMega)
-                      : fmt::format("  in {} places at once", places));
+    const auto& [bytes, memory, places] = kind;
+    text +=
+        fmt::format("\n  {:<38}",
+                    bytes == 0    ? "f32 multiply-adds, GFLOP/s"
+                    : places == 1 ? fmt::format("reading {:.1f} MB of {}, GB/s",
+                                                static_cast<double>(bytes) / kMega, name_of(memory))
+                                  : fmt::format("  in {} places at once", places));
     for (const std::size_t count : threads) {
       const auto found = by_threads.find(count);
       text += found == by_threads.end() ? fmt::format("{:>12}", "")
@@ -90,6 +92,7 @@ nlohmann::ordered_json json_limits(const Report& report) {
   for (const Limit& limit : report.limits) {
     nlohmann::ordered_json json = {{"threads", limit.threads}};
     if (limit.bytes != 0) json["bytes"] = limit.bytes;
+    if (limit.bytes != 0) json["dtype"] = name_of(limit.memory);
     const std::string unit = limit.bytes == 0 ? "gflops" : "gbps";
     json[unit] = limit.best / kGiga;
     json[unit + "_median"] = limit.median / kGiga;
@@ -168,7 +171,7 @@ std::string bench_table(const Report& report) {
          "\nrate      of the best run. P, L: GFLOP/s of useful work, 4 n_q n_k d per head,\n"
          "          half for causal; L: and 8 n d_model^2. D, S: GB/s, K and V (S: the\n"
          "          keys) once\n"
-         "of limit  P, L: of the multiply-adds; D, S: of plainly reading as many bytes\n"
+         "of limit  P, L: of the multiply-adds; D, S: of plainly reading the same bytes\n"
          "calm      P on one thread, of the multiply-adds between interruptions: every\n"
          "          piece of a run, some tenths of a millisecond, at its fastest\n"
          "must      what one thread has to reach, calm where that is measured\n"

@@ -37,7 +37,8 @@ class Limits {
   explicit Limits(const Inputs& inputs) : inputs_(inputs) {}
 
   void measure_fma(std::size_t threads, double seconds = kFmaSeconds) {
-    seconds_per_unit_[{0, 1, threads}].push_back(1 / measure_fma_peak(threads, seconds));
+    seconds_per_unit_[{0, DType::f32, 1, threads}].push_back(1 /
+                                                             measure_fma_peak(threads, seconds));
     if (threads == 1)
       calm_fma_ = std::max(calm_fma_.value_or(0), measure_fma_peak(1, seconds, kCalmSeconds));
   }
@@ -46,7 +47,8 @@ class Limits {
     const std::span<const std::byte> memory = inputs_.kv_memory(shape);
     for (double used = 0; used < at_least;)
       for (const std::size_t places : {std::size_t{1}, kManyPlaces}) {
-        std::vector<double>& seconds = seconds_per_unit_[{memory.size(), places, threads}];
+        std::vector<double>& seconds =
+            seconds_per_unit_[{memory.size(), memory_of(shape), places, threads}];
         seconds.push_back(1 / measure_read_bandwidth(memory, threads, places));
         if (places == 1) used += static_cast<double>(memory.size()) * seconds.back();
       }
@@ -58,7 +60,8 @@ class Limits {
   }
 
   Limit of(const Shape& shape, std::size_t threads) const {
-    return limit_of({bound_by_memory(shape) ? inputs_.kv_memory(shape).size() : 0, 1, threads});
+    if (!bound_by_memory(shape)) return limit_of({0, DType::f32, 1, threads});
+    return limit_of({inputs_.kv_memory(shape).size(), memory_of(shape), 1, threads});
   }
 
   // Multiply-adds of one thread, if measured, in tries short enough to be left alone.
@@ -72,13 +75,19 @@ class Limits {
 
  private:
   struct Key {
-    std::size_t bytes, places, threads;  // as of a Limit
+    std::size_t bytes;  // as of a Limit
+    DType memory;
+    std::size_t places, threads;
     auto operator<=>(const Key&) const = default;
   };
 
   Limit limit_of(const Key& key) const {
     const std::vector<double>& seconds = seconds_per_unit_.at(key);
-    return {key.bytes, key.places, key.threads, 1 / best(seconds), 1 / median(seconds)};
+    return {key.bytes, key.memory, key.places, key.threads, 1 / best(seconds), 1 / median(seconds)};
+  }
+
+  static DType memory_of(const Shape& shape) {
+    return shape.kv_dtype == DType::i8 ? DType::f32 : shape.kv_dtype;
   }
 
   const Inputs& inputs_;

@@ -16,7 +16,9 @@ namespace heed::bench {
 
 // One limit of the machine, measured many times in this run.
 struct Limit {
-  std::size_t bytes = 0;   // that were read; 0: not reading, but f32 multiply-adds
+  std::size_t bytes = 0;  // that were read; 0: not reading, but f32 multiply-adds
+  // Whose keys and values they were (of i8: f32's). Memory is not equally fast everywhere.
+  DType memory = DType::f32;
   std::size_t places = 1;  // of every thread's part that were read side by side
   std::size_t threads = 1;
   double best = 0, median = 0;  // bytes/s, or flop/s
@@ -52,8 +54,8 @@ struct Result {
 };
 
 struct Report {
-  // Multiply-adds first, then by bytes, by places, by threads. Results are told by one place: what
-  // reading in several would give is told beside.
+  // Multiply-adds first, then by bytes, by memory, by places, by threads. Results are told by one
+  // place: what reading in several would give is told beside.
   std::vector<Limit> limits;
   Disturbance disturbance = {};
   std::vector<Result> results;  // by shape, then by threads

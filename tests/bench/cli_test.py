@@ -51,13 +51,14 @@ class Json(unittest.TestCase):
     def test_decode_is_measured_against_reading_as_many_bytes(self):
         report = measured("--shapes", "D1", "--threads", "1")
         self.assertEqual([r["dtype"] for r in report["results"]], ["f32", "f16", "bf16", "i8"])
-        read = {limit["bytes"]: limit["gbps"] for limit in report["limits"]["read"]}
+        read = {(limit["bytes"], limit["dtype"]): limit["gbps"]
+                for limit in report["limits"]["read"]}
         for result, size in zip(report["results"], (4, 2, 2)):
             bytes_read = 2 * 8 * 4096 * 128 * size
             self.assertAlmostEqual(result["gbps"] * result["ms_best"] * 1e6 / bytes_read, 1, places=6)
-            self.assertAlmostEqual(result["fraction"], result["gbps"] / read[bytes_read])
+            self.assertAlmostEqual(result["fraction"], result["gbps"] / read[bytes_read, result["dtype"]])
         in_places = report["limits"]["read_in_places"]
-        self.assertEqual({limit["bytes"] for limit in in_places}, set(read))
+        self.assertEqual({(limit["bytes"], limit["dtype"]) for limit in in_places}, set(read))
         self.assertEqual({limit["places"] for limit in in_places}, {4})
         self.assertTrue(all(limit["gbps"] > 0 for limit in in_places))
 
