@@ -91,8 +91,10 @@ nlohmann::ordered_json json_limits(const Report& report) {
   auto fma = nlohmann::ordered_json::array(), read = fma, read_in_places = fma;
   for (const Limit& limit : report.limits) {
     nlohmann::ordered_json json = {{"threads", limit.threads}};
-    if (limit.bytes != 0) json["bytes"] = limit.bytes;
-    if (limit.bytes != 0) json["dtype"] = name_of(limit.memory);
+    if (limit.bytes != 0) {
+      json["bytes"] = limit.bytes;
+      json["dtype"] = name_of(limit.memory);
+    }
     const std::string unit = limit.bytes == 0 ? "gflops" : "gbps";
     json[unit] = limit.best / kGiga;
     json[unit + "_median"] = limit.median / kGiga;

@@ -370,8 +370,7 @@ HWY_INLINE void MixKeys(const Mix& mix, const KeyRows<T, kKeys>& values, std::si
   }
 }
 
-// Adds a block of values to kRows rows, while rows `ahead` bytes behind them are asked for (0:
-// none).
+// Adds a block of values to kRows rows.
 template <class T, std::size_t kRows>
 HWY_NOINLINE void MixBlock(const Mix& mix, Asking asking) {
   constexpr std::size_t kKeys = kKeysAtOnce<kRows>;

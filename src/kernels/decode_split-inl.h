@@ -163,9 +163,9 @@ class Split {
     return (rows + source.page_rows - 1) / source.page_rows * source.page_rows;
   }
 
-  // Calls f(piece, j, apart) for the rows of a source: run x takes those from keys.begin +
-  // x * apart on, and piece number 0 of every run belongs to key j + x * apart. What is left over
-  // is a run of its own, f(piece, j, 0).
+  // Calls f(piece, j, apart) for the rows [keys.begin, keys.end) of a source, in pieces of runs
+  // that lie `apart` rows from each other; the first row of run x is number j + x * apart of the
+  // keys. What is left over is a run of its own, f(piece, j, 0).
   template <std::size_t kRuns = 1, class F>
   void ForPieces(const kernels::RowSource& source, std::size_t dim, KeyRange keys, F&& f) const {
     const std::size_t apart = keys.size() / kRuns;
@@ -243,7 +243,7 @@ class Split {
 
   // s[r, j] <- q_r . k_j
   virtual void ScoreKeysOf(KeyRange keys) {
-    if (!std::is_same_v<T, float>)
+    if constexpr (!std::is_same_v<T, float>)
       ScoreKeysIn<1>(keys);
     else if (rows_ <= 2)
       ScoreKeysIn<kKeysAtOnce<2>>(keys);

@@ -20,6 +20,11 @@ HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
 
+// Floats that a row of q or o takes.
+HWY_INLINE std::size_t PaddedDim(std::size_t dim) {
+  return (dim + kPair - 1) / kPair * kPair;
+}
+
 // One batch row: keys [tokens, dim], query and out [dim]. Four runs of keys are read side by side,
 // block by block, so that a key is still in the first-level cache when it serves as value; what is
 // left over is a last block. workspace: two rows rounded up to kPair.
@@ -29,7 +34,7 @@ class SelfishRow {
       : keys_{reinterpret_cast<const std::byte*>(keys),
               static_cast<std::ptrdiff_t>(dim * sizeof(float))},
         dim_(dim),
-        stride_((dim + kPair - 1) / kPair * kPair),
+        stride_(PaddedDim(dim)),
         q_(workspace),
         o_(workspace + stride_) {
     std::fill_n(workspace, 2 * stride_, 0.0f);
@@ -37,8 +42,8 @@ class SelfishRow {
   }
 
   void Add(std::size_t tokens) {
-    // While a block is mixed, memory gives what the hardware asks for ahead of four runs: about as
-    // much again. Of shorter blocks more time goes into their ends.
+    // Short, as the hardware does not read on while a block is mixed; of shorter ones more time
+    // goes into their ends.
     constexpr std::size_t kBlockBytes = 6144;
     const std::size_t most =
         std::clamp<std::size_t>(kBlockBytes / (dim_ * sizeof(float)) / kRuns, 1, kMost / kRuns);
@@ -106,7 +111,7 @@ void Selfish(const float* keys, const float* query, float* out, std::size_t toke
 }
 
 std::size_t SelfishWorkspace(std::size_t dim) {
-  return 2 * ((dim + kPair - 1) / kPair * kPair);
+  return 2 * PaddedDim(dim);
 }
 
 }  // namespace HWY_NAMESPACE
