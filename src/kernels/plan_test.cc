@@ -98,6 +98,22 @@ TEST(Plan, RunsAgainWithoutAllocatingOnAnyNumberOfThreads) {
     }
 }
 
+// One head alone is work for many threads, but not in blocks so small that packing dominates.
+TEST(Plan, EveryThreadGetsBlocks) {
+  if (thread_count(2) == 1) GTEST_SKIP() << "built without threads";
+  const auto tasks = [](std::size_t tokens, std::size_t threads) {
+    const ConstTensorView x = bhnd(static_cast<const float*>(nullptr), 1, 1, tokens, 64);
+    const AttentionOptions causal = {.causal = Causal::upper_left};
+    return Plan(x, x, x, causal, {.threads = threads}).info().tasks;
+  };
+  for (const std::size_t threads : {2, 3, 8, 16, 20}) EXPECT_GE(tasks(4096, threads), 2 * threads);
+  EXPECT_LE(tasks(4096, 1000), 4096u / 90);
+  EXPECT_LT(tasks(4096, 1), tasks(4096, 2));
+  // Twice the tokens make larger blocks, up to a point.
+  EXPECT_LE(tasks(16384, 2), tasks(8192, 2) + 1);
+  EXPECT_GT(tasks(32768, 2), tasks(16384, 2) + 8);
+}
+
 // Eight causal heads of 64: as much for twice the tokens, and less than 8 MB on two threads.
 TEST(Plan, TheWorkspaceDoesNotGrowWithTheTokens) {
   const auto bytes = [](std::size_t tokens, std::size_t threads) {

@@ -38,10 +38,15 @@ namespace kernels {
 namespace {
 
 // The keys and values of a tile take half of a 512 KB second-level cache: 512 of 64 channels each,
-// fewer of more. Queries and results pass through the other half; the more of them, the more
-// packing a tile serves, but the fewer tasks there are for threads.
-constexpr std::size_t kBlockFloats = 516 * 128, kMostBlockRows = 516;
+// fewer of more. Queries and results pass through the other half.
 constexpr std::size_t kTileFloats = 512 * 64, kMostTileKeys = 512, kLeastTileKeys = 64;
+
+// Rows of a block are those of all heads of the group. Packing a tile of keys costs about as much
+// as one to five rows against it, so it should serve kGoodBlockRows of them; more pay off where
+// there is work enough to share out evenly, fewer only where threads would be without.
+constexpr std::size_t kMostBlockRows = 1032, kGoodBlockRows = 516, kLeastBlockRows = 96;
+constexpr std::size_t kBlockFloats = kMostBlockRows * 128;
+constexpr std::size_t kEvenBlocks = 8, kFewBlocks = 2;  // for every thread
 
 std::size_t round_up(std::size_t n, std::size_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
@@ -52,11 +57,12 @@ std::size_t tile_keys(std::size_t dim) {
   return std::clamp(fit, kLeastTileKeys, kMostTileKeys);
 }
 
-// Rows are those of all heads of the group. Packing a tile of keys costs about as much as one row
-// of scores against it, so it must serve many.
-std::size_t block_queries(std::size_t group, std::size_t dim, std::size_t strip) {
-  const std::size_t rows = std::min(kBlockFloats / dim, kMostBlockRows);
-  return std::max<std::size_t>(2, rows / group / strip) * strip;
+std::size_t block_rows(std::size_t rows_in_all, std::size_t threads, std::size_t dim) {
+  const std::size_t most = std::min(kMostBlockRows, kBlockFloats / dim);
+  if (threads == 1) return most;
+  const std::size_t even = rows_in_all / (kEvenBlocks * threads);
+  const std::size_t few = std::max(rows_in_all / (kFewBlocks * threads), kLeastBlockRows);
+  return std::min(most, std::max(even, std::min(few, kGoodBlockRows)));
 }
 
 PrefillBlock block_at(const Run& run, const ScoreRules& rules, const PrefillShape& shape,
@@ -85,8 +91,7 @@ std::size_t PrefillShape::block_of(std::size_t queries) const {
   return round_up((queries + blocks - 1) / blocks, strip);
 }
 
-PrefillShape prefill_shape(const Problem& problem, std::size_t queries, std::size_t keys,
-                           Target target) {
+PrefillShape prefill_shape(const Problem& problem, const PrefillExtent& extent, Target target) {
   const PrefillGeometry geometry = HEED_FUNCTION(TargetGeometry, target)();
   PrefillShape shape;
   shape.panel = geometry.panel;
@@ -94,14 +99,16 @@ PrefillShape prefill_shape(const Problem& problem, std::size_t queries, std::siz
   shape.lanes = geometry.lanes;
   shape.group = problem.query_heads / problem.kv_heads;
   const std::size_t dim = std::max(problem.key_dim, problem.value_dim);
-  shape.block_queries =
-      std::min(block_queries(shape.group, dim, shape.strip), std::max<std::size_t>(1, queries));
+  const std::size_t most_rows =
+      block_rows(extent.tokens * problem.query_heads, extent.threads, dim);
+  const std::size_t strips = std::max<std::size_t>(2, most_rows / shape.group / shape.strip);
+  shape.block_queries = std::min(strips * shape.strip, std::max<std::size_t>(1, extent.queries));
   shape.tile_keys = tile_keys(dim);
   shape.value_stride = round_up(problem.value_dim, geometry.panel);
   shape.query_stride = round_up(problem.key_dim, geometry.lanes);
 
   const std::size_t rows = shape.block_queries * shape.group;
-  const std::size_t tile = std::min(shape.tile_keys, round_up(keys, geometry.panel));
+  const std::size_t tile = std::min(shape.tile_keys, round_up(extent.keys, geometry.panel));
   const auto take = [&](std::size_t floats) {
     const std::size_t begin = shape.floats;
     shape.floats += round_up(floats, kAlignment / sizeof(float));

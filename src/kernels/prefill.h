@@ -15,8 +15,14 @@
 
 namespace heed::kernels {
 
-// Sizes of tiles and of one thread's workspace; from shapes, dtypes and options alone. The panel,
-// strip and lanes are the target's.
+// What a plan has to be large enough for: sequences of at most so many queries and keys, so many
+// queries in all, and the threads that share them.
+struct PrefillExtent {
+  std::size_t queries = 0, keys = 0, tokens = 0, threads = 1;
+};
+
+// Sizes of tiles and of one thread's workspace; from shapes, dtypes and options alone but for the
+// size of blocks, which no result depends on. The panel, strip and lanes are the target's.
 struct PrefillShape {
   std::size_t panel = 0, strip = 0, lanes = 0;
   std::size_t group = 1;          // query heads per key/value head
@@ -32,9 +38,7 @@ struct PrefillShape {
   std::size_t block_of(std::size_t queries) const;
 };
 
-// For sequences of at most `queries` queries and `keys` keys.
-PrefillShape prefill_shape(const Problem& problem, std::size_t queries, std::size_t keys,
-                           Target target);
+PrefillShape prefill_shape(const Problem& problem, const PrefillExtent& extent, Target target);
 
 // A block of queries of a sequence and what it costs; tasks are these times the key/value heads.
 struct PrefillItem {

@@ -52,24 +52,24 @@ void require_ends(const Problem& problem, ConstTensorView q, ConstTensorView k, 
 }
 
 Runner::Runner(const Run& run, std::size_t queries, std::size_t keys, const Execution& execution)
-    : target_(chosen_target()),
-      progress_(execution.progress),
-      queries_(queries),
-      keys_(keys),
-      prefill_(prefill_shape(*run.problem, queries, keys, target_)),
-      decode_(decode_shape(*run.problem, run.kv, queries, keys, target_)) {
+    : target_(chosen_target()), progress_(execution.progress) {
   const Problem& problem = *run.problem;
+  info_.flops =
+      visible_pairs(problem) * 2 * static_cast<double>(problem.key_dim + problem.value_dim);
+  const auto worthwhile = static_cast<std::size_t>(std::max(1.0, info_.flops / kFlopsPerThread));
+  info_.threads = std::min(thread_count(execution.threads), worthwhile);
+  const std::size_t tokens = problem.ragged ? queries : queries * problem.sequences.size();
+  extent_ = {queries, keys, tokens, info_.threads};
+  prefill_ = prefill_shape(problem, extent_, target_);
+  decode_ = decode_shape(problem, run.kv, queries, keys, target_);
   for (auto* sequences : {&prefill_sequences_, &decode_sequences_})
     sequences->reserve(problem.sequences.size());
-  const std::size_t tokens = problem.ragged ? queries : queries * problem.sequences.size();
   prefill_items_.reserve(tokens / prefill_.block_queries + problem.sequences.size());
   decode_items_.reserve(problem.sequences.size());
   choose_tasks(problem);
   info_.target = name_of(target_);
-  info_.flops =
-      visible_pairs(problem) * 2 * static_cast<double>(problem.key_dim + problem.value_dim);
   info_.bytes = bytes_moved(run);
-  plan_tasks(problem, execution);
+  plan_tasks(problem);
   workspace_ = AlignedBuffer<std::byte>(workspace_bytes(problem));
   info_.workspace_bytes = workspace_.size();
 }
@@ -85,7 +85,7 @@ void Runner::choose_tasks(const Problem& problem) {
 }
 
 // Threads, tasks and tiles; the tiles of prefill where both kernels run.
-void Runner::plan_tasks(const Problem& problem, const Execution& execution) {
+void Runner::plan_tasks(const Problem& problem) {
   const std::size_t prefills = prefill_items_.size() * problem.kv_heads;
   const std::size_t heads = decode_items_.size() * problem.kv_heads;
   std::size_t splits = 0;
@@ -93,9 +93,7 @@ void Runner::plan_tasks(const Problem& problem, const Execution& execution) {
     splits += item.splits * problem.kv_heads;
     info_.key_splits = std::max<std::size_t>(info_.key_splits, item.splits);
   }
-  const auto worthwhile = static_cast<std::size_t>(std::max(1.0, info_.flops / kFlopsPerThread));
-  info_.threads = std::max<std::size_t>(
-      1, std::min({thread_count(execution.threads), worthwhile, prefills + splits}));
+  info_.threads = std::clamp<std::size_t>(prefills + splits, 1, info_.threads);
   info_.tasks = prefills + (decode_splits(heads, info_.threads) ? splits : heads);
   if (prefills != 0 || heads == 0) {
     info_.kernel = heads == 0 ? "prefill" : "prefill, decode";
@@ -123,8 +121,9 @@ std::size_t Runner::workspace_bytes(const Problem& problem) const {
 }
 
 void Runner::run(const Run& run) {
-  const PrefillShape prefill = prefill_shape(*run.problem, queries_, keys_, target_);
-  const DecodeShape decode = decode_shape(*run.problem, run.kv, queries_, keys_, target_);
+  const PrefillShape prefill = prefill_shape(*run.problem, extent_, target_);
+  const DecodeShape decode =
+      decode_shape(*run.problem, run.kv, extent_.queries, extent_.keys, target_);
   const std::size_t needed = std::max(prefill.floats, decode.floats),
                     planned = std::max(prefill_.floats, decode_.floats);
   require(prefill.floats <= prefill_.floats && decode.floats <= decode_.floats &&

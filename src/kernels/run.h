@@ -39,12 +39,12 @@ class Runner {
 
  private:
   void choose_tasks(const Problem& problem);
-  void plan_tasks(const Problem& problem, const Execution& execution);
+  void plan_tasks(const Problem& problem);
   std::size_t workspace_bytes(const Problem& problem) const;
 
   Target target_;
   Progress progress_;
-  std::size_t queries_, keys_;
+  PrefillExtent extent_;
   PrefillShape prefill_;
   DecodeShape decode_;
   std::vector<std::uint32_t> prefill_sequences_, decode_sequences_;
