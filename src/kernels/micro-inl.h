@@ -1,6 +1,7 @@
 // The micro-kernels of prefill: Q K^T and P V for a strip of a few rows, sums held in registers.
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include "kernels/simd-inl.h"
 
@@ -86,23 +87,46 @@ struct Addend {
   const float* factor;
 };
 
-// addend + p v over `keys` > 0 keys, kPanel of v_stride columns at a time: store(column, sums).
-// p [R][p_stride], v [keys][v_stride].
-template <std::size_t R, class Store>
-HWY_INLINE void AddValues(const float* HWY_RESTRICT p, std::size_t p_stride,
-                          const float* HWY_RESTRICT v, std::size_t v_stride, std::size_t keys,
-                          const Addend& addend, Store&& store) {
-  const D d;
+// The values of some keys: panels of columns `panel` floats apart, in them a key's every `row`
+// floats. Rows where they lie are panels kPanel apart.
+struct Values {
+  const float* data = nullptr;
+  std::size_t row = 0, panel = 0;
+
+  // Column c of key j; c is where a vector of a panel begins.
+  const float* At(std::size_t j, std::size_t c) const {
+    return data + c / kPanel * panel + j * row + c % kPanel;
+  }
+  Values From(std::size_t j) const { return {At(j, 0), row, panel}; }
+};
+
+// sum = p v over `keys` > 0 keys for one panel of values, whose rows are `row` floats apart.
+template <std::size_t R, class Distance>
+HWY_INLINE void MultiplyPanel(const float* HWY_RESTRICT p, std::size_t p_stride,
+                              const float* HWY_RESTRICT v, Distance row, std::size_t keys,
+                              V (&sum)[R][kPanelVectors]) {
   const auto step = static_cast<std::ptrdiff_t>(p_stride);
-  for (std::size_t c = 0; c < v_stride; c += kPanel) {
+  OuterProduct<R, true>(p, step, v, sum);
+  for (std::size_t j = 1; j < keys; ++j) {
+    v += row;
+    Prefetch(v + 8 * row);  // the hardware does not follow rows, and is late for each panel
+    OuterProduct<R, false>(p + j, step, v, sum);
+  }
+}
+
+// addend + p v over `keys` > 0 keys, kPanel of `cols` columns at a time: store(column, sums).
+// p [R][p_stride].
+template <std::size_t R, class Store>
+HWY_INLINE void AddValues(const float* HWY_RESTRICT p, std::size_t p_stride, const Values& v,
+                          std::size_t cols, std::size_t keys, const Addend& addend, Store&& store) {
+  const D d;
+  for (std::size_t c = 0; c < cols; c += kPanel) {
     V sum[R][kPanelVectors];
-    const float* row = v + c;
-    OuterProduct<R, true>(p, step, row, sum);
-    for (std::size_t j = 1; j < keys; ++j) {
-      row += v_stride;
-      Prefetch(row + 8 * v_stride);  // the hardware does not follow such strides
-      OuterProduct<R, false>(p + j, step, row, sum);
-    }
+    if (v.row == kPanel)  // a constant takes no register
+      MultiplyPanel<R>(p, p_stride, v.At(0, c), std::integral_constant<std::size_t, kPanel>(), keys,
+                       sum);
+    else
+      MultiplyPanel<R>(p, p_stride, v.At(0, c), v.row, keys, sum);
     if (addend.o != nullptr) {  // at the end, so that nothing waits for it
       HEED_UNROLL
       for (std::size_t r = 0; r < R; ++r) {

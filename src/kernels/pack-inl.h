@@ -116,20 +116,34 @@ inline void PackKeys(const kernels::RowSource& source, std::size_t begin, std::s
   }
 }
 
-// Values [begin, end) as floats: out[row][stride], columns from dim to stride 0.
+// Up to a vector of a row as floats, 0 from `count` on.
+template <class T>
+HWY_INLINE V LoadPart(const T* p, std::size_t count) {
+  return count >= kLanes ? LoadAs(D(), p) : count != 0 ? LoadSome(D(), p, count) : hn::Zero(D());
+}
+
+// Values [begin, end) as floats: out[panel][row][kPanel], columns from dim on 0.
 template <class T>
 inline void PackValues(const kernels::RowSource& source, std::size_t begin, std::size_t end,
-                       std::size_t dim, float* HWY_RESTRICT out, std::size_t stride) {
-  for (std::size_t j = begin; j < end; ++j, out += stride) {
+                       std::size_t dim, float* HWY_RESTRICT out) {
+  const std::size_t panel = (end - begin) * kPanel, whole = dim / kPanel * kPanel;
+  for (std::size_t j = begin; j < end; ++j, out += kPanel) {
     const T* row = source.row<T>(j);
     const V scale = hn::Set(D(), source.scale(j));
     if (j + kRowsAheadOfPacking < end) PrefetchRow(source.row<T>(j + kRowsAheadOfPacking), dim);
-    for (std::size_t c = 0; c < stride; c += kLanes) {
-      V v = c + kLanes <= dim ? LoadAs(D(), row + c)
-            : c < dim         ? LoadSome(D(), row + c, dim - c)
-                              : hn::Zero(D());
+    const auto store = [&](V v, float* to) HWY_ATTR {
       if constexpr (std::is_same_v<T, std::int8_t>) v = hn::Mul(v, scale);
-      hn::StoreU(v, D(), out + c);
+      hn::Store(v, D(), to);
+    };
+    float* to = out;
+    for (std::size_t c = 0; c < whole; c += kPanel, to += panel) {
+      store(LoadAs(D(), row + c), to);
+      store(LoadAs(D(), row + c + kLanes), to + kLanes);
+    }
+    if (whole == dim) continue;
+    for (std::size_t n = 0; n < kPanel; n += kLanes) {
+      const std::size_t c = std::min(whole + n, dim);
+      store(LoadPart(row + c, dim - c), to + n);
     }
   }
 }

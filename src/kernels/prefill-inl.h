@@ -28,7 +28,7 @@ namespace HWY_NAMESPACE {
 struct KeyTile {
   std::size_t begin = 0, end = 0;
   const float* k = nullptr;   // packed from `begin`
-  const float* v = nullptr;   // [keys][value_stride] from `begin`
+  Values v;                   // from `begin`
   bool complete = false;      // every row of the block sees every key
   bool finite_values = true;  // of the keys that are hidden from some row
 };
@@ -75,7 +75,7 @@ class Block {
       t.end = std::min(TileEnd(begin), last.end);
       PackKeys<T>(keys, t.begin, t.end, problem_.key_dim, rules_.query_scale, Space(shape_.k));
       t.k = Space(shape_.k);
-      PlaceValues<T>(values, t);
+      t.v = PlaceValues<T>(values, t);
       t.complete = last.begin <= t.begin && t.end <= first.end;
       t.finite_values = HiddenValuesAreFinite(t, first, last);
       LookAhead<T>(keys, values, t, last.end);
@@ -228,21 +228,22 @@ class Block {
                 Space(shape_.q) + r * shape_.query_stride);
   }
 
-  // Values are read in place where their floats lie one after the other, in whole cache lines.
+  // Values of few rows are read in place if their floats lie one after the other, in whole cache
+  // lines; for many rows packing pays, the more the longer the way from a key's values to the next.
   template <class T>
-  void PlaceValues(const kernels::RowSource& values, KeyTile& t) {
+  Values PlaceValues(const kernels::RowSource& values, const KeyTile& t) {
+    constexpr std::size_t kFewFloats = 40'000;
+    const std::size_t stride = shape_.value_stride;
     if constexpr (std::is_same_v<T, float>) {
       const float* v = values.row<float>(t.begin);
-      const auto row_bytes = static_cast<std::ptrdiff_t>(shape_.value_stride * sizeof(float));
-      if (values.pages == nullptr && shape_.value_stride == problem_.value_dim &&
-          values.row_bytes == row_bytes && reinterpret_cast<std::uintptr_t>(v) % 64 == 0 &&
-          row_bytes % 64 == 0) {
-        t.v = v;
-        return;
-      }
+      const auto row_bytes = static_cast<std::ptrdiff_t>(stride * sizeof(float));
+      if (block_.queries * shape_.group * stride < kFewFloats && values.pages == nullptr &&
+          stride == problem_.value_dim && values.row_bytes == row_bytes && row_bytes % 64 == 0 &&
+          reinterpret_cast<std::uintptr_t>(v) % 64 == 0)
+        return {v, stride, kPanel};
     }
-    PackValues<T>(values, t.begin, t.end, problem_.value_dim, Space(shape_.v), shape_.value_stride);
-    t.v = Space(shape_.v);
+    PackValues<T>(values, t.begin, t.end, problem_.value_dim, Space(shape_.v));
+    return {Space(shape_.v), kPanel, (t.end - t.begin) * kPanel};
   }
 
   // Whether p = 0 makes p v = 0 for every key of the tile that is hidden from some row.
@@ -256,12 +257,12 @@ class Block {
     const D d;
     // NaN once there is something that is not finite; several, as each has to wait for itself.
     V nothing[kPanelVectors] = {hn::Zero(d), hn::Zero(d)};
-    for (std::size_t j = begin; j < end; ++j) {
-      const float* row = t.v + (j - t.begin) * shape_.value_stride;
-      for (std::size_t c = 0; c < shape_.value_stride; c += kPanel) {
+    for (std::size_t c = 0; c < shape_.value_stride; c += kPanel) {
+      for (std::size_t j = begin; j < end; ++j) {
+        const float* row = t.v.At(j - t.begin, c);
         HEED_UNROLL
         for (std::size_t n = 0; n < kPanelVectors; ++n) {
-          const V v = hn::LoadU(d, row + c + n * kLanes);
+          const V v = hn::LoadU(d, row + n * kLanes);
           nothing[n] = hn::Add(nothing[n], hn::Sub(v, v));
         }
       }
@@ -316,10 +317,10 @@ class Block {
     }
     float factor[R];
     Soften<R>(strip, s, panels * kPanel, factor);
-    const float* v = t.v + (begin - t.begin) * shape_.value_stride;
     const auto add = [&](auto&& store) HWY_ATTR {
-      AddValues<R>(s + (begin - key), stride, v, shape_.value_stride, end - begin,
-                   {untouched ? nullptr : strip.o, shape_.value_stride, factor}, store);
+      AddValues<R>(s + (begin - key), stride, t.v.From(begin - t.begin), shape_.value_stride,
+                   end - begin, {untouched ? nullptr : strip.o, shape_.value_stride, factor},
+                   store);
     };
     if (last.end > t.end || !writes_in_place_) {
       add([&](std::size_t c, const V(&sum)[R][kPanelVectors])
@@ -392,7 +393,7 @@ class Block {
         V acc = hn::Mul(factor, hn::LoadU(d, o));
         for (std::size_t j = begin; j < end; ++j) {
           if (hidden[j - key] != 0.0f) continue;
-          const float* v = t.v + (j - t.begin) * shape_.value_stride + c;
+          const float* v = t.v.At(j - t.begin, c);
           acc = hn::MulAdd(hn::Set(d, s[j - key]), hn::LoadU(d, v), acc);
         }
         hn::StoreU(acc, d, o);
