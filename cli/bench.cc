@@ -88,7 +88,10 @@ void add_bench(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command
-      ->add_option("--seconds", options->pace.seconds, "Time for each shape at each thread count")
+      ->add_option("--seconds", options->pace.seconds,
+                   "Time for each shape at each thread count; where\n"
+                   "runs are timed in pieces (calm), more if 20 runs per\n"
+                   "second, 32 at most, need it")
       ->capture_default_str();
   command
       ->add_option("--rounds", options->pace.rounds,

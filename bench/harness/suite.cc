@@ -25,6 +25,9 @@ constexpr double kReadEvery = 0.025, kFmaEvery = 0.25;
 // About as long as the pieces that a run is timed in.
 constexpr double kCalmSeconds = 0.0002;
 
+// So many runs leave nearly every piece alone once; in a short measurement fewer.
+constexpr double kCalmRuns = 32, kCalmRunsPerSecond = 20;
+
 // How long the machine is watched after every round.
 constexpr double kInterruptedSeconds = 0.01;
 
@@ -95,13 +98,18 @@ class Limits {
   std::optional<double> calm_fma_;
 };
 
+// Whether a run is timed in pieces.
+bool in_pieces(const Shape& shape, std::size_t threads) {
+  return shape.kind == Kind::prefill && threads == 1;
+}
+
 // One shape at one thread count.
 struct Entry {
   Entry(const Inputs& inputs, const Shape& shape_, std::size_t threads_)
       : shape(shape_), threads(threads_), output(output_size(shape_)) {
     peak_extra_bytes = peak_growth([&] {
       heed.emplace(inputs.problem(shape), threads, output.data(),
-                   shape.kind == Kind::prefill && threads == 1 ? &pieces : nullptr);
+                   in_pieces(shape, threads) ? &pieces : nullptr);
       heed->run();
     });
   }
@@ -182,11 +190,15 @@ Report run_suite(std::span<const Shape> shapes, std::span<const std::size_t> thr
   for (const Shape& shape : shapes)
     for (const std::size_t count : threads) entries.emplace_back(inputs, shape, count);
 
+  const double calm_runs = std::min(kCalmRuns, kCalmRunsPerSecond * pace.seconds);
   std::vector<Subject> subjects;
   for (Entry& entry : entries)
     subjects.push_back({.run = [&entry] { entry.heed->run(); },
                         .beside = [&] { limits.measure(entry.shape, entry.threads); },
-                        .beside_every = bound_by_memory(entry.shape) ? kReadEvery : kFmaEvery});
+                        .beside_every = bound_by_memory(entry.shape) ? kReadEvery : kFmaEvery,
+                        .min_runs = in_pieces(entry.shape, entry.threads)
+                                        ? static_cast<std::size_t>(calm_runs)
+                                        : 0});
   std::vector<double> interrupted;
   take_turns(subjects, pace, [&](std::size_t round) {
     interrupted.push_back(interrupted_part(kInterruptedSeconds));

@@ -32,9 +32,11 @@ void take_turns(std::span<Subject> subjects, const Pace& pace,
   for (std::size_t round = 1; round <= pace.rounds; ++round) {
     const double share =
         pace.seconds * static_cast<double>(round) / static_cast<double>(pace.rounds);
-    const std::size_t runs = (pace.min_runs * round + pace.rounds - 1) / pace.rounds;
-    for (std::size_t n = 0; n < subjects.size(); ++n)
-      used[n] += take_turn(subjects[n], share - used[n], runs);
+    for (std::size_t n = 0; n < subjects.size(); ++n) {
+      const std::size_t least = std::max(pace.min_runs, subjects[n].min_runs);
+      used[n] +=
+          take_turn(subjects[n], share - used[n], (least * round + pace.rounds - 1) / pace.rounds);
+    }
     if (after_round) after_round(round);
   }
 }

@@ -23,6 +23,7 @@ struct Subject {
   std::function<void()> run;         // what is timed
   std::function<void()> beside;      // measures the limit, between the runs
   double beside_every = 0.025;       // after so many seconds of them
+  std::size_t min_runs = 0;          // if it needs more than the pace says
   std::vector<double> seconds = {};  // of every run
 };
 

@@ -29,6 +29,14 @@ TEST(BenchTurns, EverySubjectRunsAtLeastAsOftenAsAsked) {
   }
 }
 
+TEST(BenchTurns, ASubjectThatNeedsMoreRunsGetsThem) {
+  std::vector<Subject> subjects(2, {.run = [] {}, .beside = [] {}});
+  subjects[1].min_runs = 9;
+  take_turns(subjects, {.seconds = 0, .rounds = 4, .min_runs = 5});
+  EXPECT_EQ(subjects[0].seconds.size(), 5u);
+  EXPECT_EQ(subjects[1].seconds.size(), 9u);
+}
+
 TEST(BenchTurns, BestAndMedian) {
   EXPECT_EQ(best(std::vector{3.0, 1.0, 2.0}), 1.0);
   EXPECT_EQ(median({3.0, 1.0, 2.0}), 2.0);

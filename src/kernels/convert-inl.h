@@ -71,6 +71,12 @@ HWY_INLINE hn::Vec<DF> LoadSome(DF df, const T* p, std::size_t count) {
   return LoadAs(df, lanes);
 }
 
+// A vector, or as much of it as there is, the rest 0.
+template <class T>
+HWY_INLINE V LoadUpTo(const T* p, std::size_t count) {
+  return count >= kLanes ? LoadAs(D(), p) : LoadSome(D(), p, count);
+}
+
 HWY_INLINE void StoreAs(V v, float* p) {
   hn::StoreU(v, D(), p);
 }

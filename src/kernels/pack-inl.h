@@ -116,12 +116,6 @@ inline void PackKeys(const kernels::RowSource& source, std::size_t begin, std::s
   }
 }
 
-// Up to a vector of a row as floats, 0 from `count` on.
-template <class T>
-HWY_INLINE V LoadPart(const T* p, std::size_t count) {
-  return count >= kLanes ? LoadAs(D(), p) : count != 0 ? LoadSome(D(), p, count) : hn::Zero(D());
-}
-
 // Values [begin, end) as floats: out[panel][row][kPanel], columns from dim on 0.
 template <class T>
 inline void PackValues(const kernels::RowSource& source, std::size_t begin, std::size_t end,
@@ -143,7 +137,7 @@ inline void PackValues(const kernels::RowSource& source, std::size_t begin, std:
     if (whole == dim) continue;
     for (std::size_t n = 0; n < kPanel; n += kLanes) {
       const std::size_t c = std::min(whole + n, dim);
-      store(LoadPart(row + c, dim - c), to + n);
+      store(LoadUpTo(row + c, dim - c), to + n);
     }
   }
 }

@@ -44,11 +44,6 @@ HWY_INLINE void ForVectors(std::size_t cols, F&& f) {
   if (c < cols) f(c, cols - c);
 }
 
-template <class T>
-HWY_INLINE V LoadUpTo(const T* p, std::size_t count) {
-  return count == kLanes ? LoadAs(D(), p) : LoadSome(D(), p, count);
-}
-
 // Where the entries of row r of a tile begin in a mask or bias.
 HWY_INLINE const std::byte* ScoreAddress(const ScoreView& view, const Tile& tile, std::size_t r) {
   const std::ptrdiff_t element = static_cast<std::ptrdiff_t>(tile.sequence) * view.strides[0] +
