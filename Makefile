@@ -108,7 +108,7 @@ bench-peers: packages-build packages-peers  ## heed beside ONNX Runtime, PyTorch
 	@cmake --preset release -B build-bench -DHEED_BUILD_TESTS=OFF -DHEED_BUILD_PEERS=ON $(LAUNCHER) >/dev/null
 	@cmake --build build-bench -j $(JOBS) --target heed_bench_worker
 	@python3 bench/peers/run.py --worker build-bench/bench/peers/heed_bench_worker --python build-peers/venv/bin/python \
-		--scratch build-peers --results build-peers/results.json --docs docs/performance.md $(PEERS)
+		--scratch build-peers --results bench/peers/results.json --docs docs/performance.md $(PEERS)
 	@build-peers/venv/bin/python -m pip install --quiet --disable-pip-version-check . && \
 		build-peers/venv/bin/python bench/python/torch_swap.py
 

@@ -2,7 +2,6 @@
 import json
 import os
 import pathlib
-import re
 
 BEGIN = "<!-- bench-peers: begin (written by `make bench-peers`) -->"
 END = "<!-- bench-peers: end -->"
@@ -18,7 +17,7 @@ def ratio(row, title):
     entry = row["competitors"].get(title, {})
     if "ms_best" not in entry:
         return None
-    return entry.get("ratio") or entry["ms_best"] / row["competitors"]["heed"]["ms_best"]
+    return entry["ms_best"] / row["competitors"]["heed"]["ms_best"]
 
 
 def cell(row, title):
@@ -44,14 +43,11 @@ def text_lines(rows, header=False):
     return "\n".join(lines)
 
 
-def merge(path, rows, page=None):
-    """All rows known, those of this run in place of older ones; kept in `path`. Where there is no such
-    file yet, the older ones are those of the page."""
+def merge(path, rows):
+    """All rows known, those of this run in place of older ones; kept in `path`."""
     known = {}
     if path.exists():
         known = {(row["shape"], row["threads"]): row for row in json.loads(path.read_text())}
-    elif page is not None and page.exists():
-        known = {(row["shape"], row["threads"]): row for row in rows_of(page)}
     known.update({(row["shape"], row["threads"]): row for row in rows})
     order = ["P", "D", "S", "L"]
     kinds = ["f32", "f16", "bf16"]
@@ -141,54 +137,6 @@ def markdown(rows):
               "the three steps one after the other.", "",
               *(f"- {line}" for line in ways(rows) + absences(rows))]
     return "\n".join(lines)
-
-
-def rows_of(page):
-    """The rows that write_docs() wrote to a page, as far as it tells them: its numbers are rounded, so
-    ratios are kept as they were printed."""
-    text = page.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
-    rows = []
-    for line in text.splitlines():
-        cells = [text.strip() for text in line.strip("|").split("|")]
-        if len(cells) == 3 + len(PEERS) and cells[1].isdigit():
-            entries = {title: _entry(cell) for title, cell in zip(["heed", *PEERS], cells[2:])}
-            rows.append({"shape": cells[0], "threads": int(cells[1]), "competitors": entries})
-    for title in ["heed", *PEERS]:
-        version = re.search(rf"[;,] {title} ([^ ,]+?)(?:,|\. )", text)
-        said = {}  # by shape: its variants, or why it is absent
-        for shapes, what in [*_ways_of(text, title), *_absences_of(text, title)]:
-            for shape in shapes:
-                said.setdefault(shape, []).append(what)
-        for row in rows:
-            entry, words = row["competitors"][title], said.get(row["shape"], [])
-            measured = "ms_best" in entry
-            if measured and version:
-                entry["version"] = version[1]
-            if words:  # of two ways, one was the fastest with one thread, one with more
-                entry["variant" if measured else "absent"] = words.pop(0) if len(words) > 1 else words[0]
-    return rows
-
-
-def _entry(cell):
-    number = re.match(r"([0-9.]+)(?: · ([0-9.]+)×)?", cell)
-    if not number:
-        return {"absent": "not measured"}
-    entry = {"ms_best": float(number[1]), "right": "WRONG" not in cell}
-    if number[2]:
-        entry["ratio"] = float(number[2])
-    return entry
-
-
-def _ways_of(text, title):
-    line = re.search(rf"^- {title} by the fastest of its ways: (.*)\.$", text, re.M)
-    for part in line[1].split("; ") if line else []:
-        variant, _, shapes = part.rpartition(" on ")
-        yield shapes.split(", "), variant
-
-
-def _absences_of(text, title):
-    for shapes, reason in re.findall(rf"^- {title} is absent from (.*?): (.*)\.$", text, re.M):
-        yield shapes.split(", "), reason
 
 
 def write_docs(path, rows):

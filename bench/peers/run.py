@@ -152,7 +152,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=4, help="turns it is spread over, at least; default 4")
     parser.add_argument("--scratch", default=None, help="folder for the inputs while they are passed")
     parser.add_argument("--results", required=True,
-                        help="JSON file; rows measured now replace those it has (or, without it, the page)")
+                        help="JSON file; rows measured now replace those it has")
     parser.add_argument("--docs", default=None, help="Markdown file whose table is replaced")
     arguments = parser.parse_args()
     arguments.threads = [int(n) for n in arguments.threads.split(",")]
@@ -167,7 +167,7 @@ def main():
         rows = []
         for number, shape in enumerate(reply["shapes"]):
             measured = Race(shape, competitors, arguments).run()
-            rows = report.merge(pathlib.Path(arguments.results), measured, page)  # a stop loses nothing
+            rows = report.merge(pathlib.Path(arguments.results), measured)  # a stop loses nothing
             print(report.text_lines(measured, header=number == 0), flush=True)
     finally:
         for competitor in competitors:

@@ -40,22 +40,6 @@ class Report(unittest.TestCase):
             self.assertEqual(merged[0]["competitors"]["heed"]["ms_best"], 9.0)
             self.assertEqual(json.loads(path.read_text()), merged)
 
-    def test_the_page_itself_tells_the_rows_it_has(self):
-        rows = [row("P1", 1, 0.0694, PyTorch=0.0744, Eigen=430.4), row("P1", 2, 2.0, PyTorch=7),
-                row("P2", 1, 36.604, PyTorch=45.3, ONNX_Runtime=40.0)]
-        rows[1]["competitors"]["PyTorch"]["variant"] = "another way"
-        with tempfile.TemporaryDirectory() as folder:
-            page, results = pathlib.Path(folder) / "page.md", pathlib.Path(folder) / "results.json"
-            page.write_text(f"{report.BEGIN}\n{report.END}\n")
-            report.write_docs(page, rows)
-            self.assertEqual(report.markdown(report.rows_of(page)), report.markdown(rows))
-            merged = report.merge(results, [row("P2", 1, 9.0), row("P7", 1, 1.0)], page)
-            report.write_docs(page, merged)
-            text = page.read_text()
-            self.assertIn("| P1 | 1 | 0.069 | – | 0.074 · 1.07× | – | 430 · 6201.73× |", text)
-            self.assertIn("| P2 | 1 | 9.000 | –", text)
-            self.assertIn("| P7 | 1 | 1.000 | –", text)
-
     def test_only_the_table_of_the_page_changes(self):
         with tempfile.TemporaryDirectory() as folder:
             page = pathlib.Path(folder) / "page.md"
