@@ -228,11 +228,11 @@ class Block {
                 Space(shape_.q) + r * shape_.query_stride);
   }
 
-  // Values of few rows are read in place if their floats lie one after the other, in whole cache
-  // lines; for many rows packing pays, the more the longer the way from a key's values to the next.
+  // For few rows values are read in place if they are floats, one after the other, in whole cache
+  // lines; for many rows packing pays, the sooner the further one key's values are from the next's.
   template <class T>
   Values PlaceValues(const kernels::RowSource& values, const KeyTile& t) {
-    constexpr std::size_t kFewFloats = 40'000;
+    constexpr std::size_t kFewFloats = 40'000;  // of a block's results
     const std::size_t stride = shape_.value_stride;
     if constexpr (std::is_same_v<T, float>) {
       const float* v = values.row<float>(t.begin);
