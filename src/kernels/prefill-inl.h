@@ -288,7 +288,7 @@ class Block {
     if (last.end <= t.end) RowsAhead(run_.out, strip, 0, R);
     if (!untouched) ahead_of_strip_.Add(strip.o, 1, R * shape_.value_stride * sizeof(float), 0);
     for (const ScoreView* view : {&rules_.bias, &rules_.mask})
-      ScoresAhead(*view, strip, R, key, end);
+      if (*view && view->strides[3] == 1) ScoresAhead(*view, strip, R, key, end);
     ahead_of_strip_.Spread(panels);
     ScorePanels<R>(queries.data, queries.stride, t.k + panel * kPanel * problem_.key_dim,
                    problem_.key_dim, panels, s, stride, [&] {
@@ -344,14 +344,17 @@ class Block {
     ahead_of_strip_.Add(QueryRow(strip, begin).Address(view), rows, view.dim * bytes, stride);
   }
 
-  // The part of a mask or bias that a strip will read.
-  void ScoresAhead(const ScoreView& view, const Strip& strip, std::size_t rows, std::size_t key,
-                   std::size_t end) {
-    if (!view || view.strides[3] != 1) return;
+  // The part of a mask or bias that a strip will read. The first line of every row is asked for at
+  // once: rows lie in pages of their own, which the processor then looks up side by side; one by
+  // one, work would stop at each.
+  HWY_NOINLINE void ScoresAhead(const ScoreView& view, const Strip& strip, std::size_t rows,
+                                std::size_t key, std::size_t end) {
     const Tile tile{.sequence = n_, .head = strip.head, .query = strip.query, .key = key};
     const std::size_t bytes = size_of(view.dtype);
-    ahead_of_strip_.Add(ScoreAddress(view, tile, 0), view.strides[2] == 0 ? 1 : rows,
-                        (end - key) * bytes, view.strides[2] * static_cast<std::ptrdiff_t>(bytes));
+    if (view.strides[2] == 0) rows = 1;
+    ahead_of_strip_.Add(ScoreAddress(view, tile, 0), rows, (end - key) * bytes,
+                        view.strides[2] * static_cast<std::ptrdiff_t>(bytes));
+    for (std::size_t r = 0; r < rows; ++r) PrefetchFar(ScoreAddress(view, tile, r));
   }
 
   // The softmax step of R rows.

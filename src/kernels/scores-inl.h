@@ -115,11 +115,14 @@ HWY_INLINE void AddBiasRow(float unit, const T* bias, float* s, std::size_t cols
     V b[kVectors];
     HEED_UNROLL
     for (std::size_t n = 0; n < kVectors; ++n) b[n] = LoadAs(d, bias + c + n * kLanes);
-    auto unusual = hn::Gt(hn::Abs(b[0]), usual);
+    V least = hn::Zero(d), most = hn::Zero(d);  // NaN is passed over: it needs no care
     HEED_UNROLL
-    for (std::size_t n = 1; n < kVectors; ++n)
-      unusual = hn::Or(unusual, hn::Gt(hn::Abs(b[n]), usual));
-    const bool all_usual = hn::AllFalse(d, unusual);
+    for (std::size_t n = 0; n < kVectors; ++n) {
+      least = AtMost(least, b[n]);
+      most = AtLeast(most, b[n]);
+    }
+    const bool all_usual =
+        hn::AllFalse(d, hn::Or(hn::Lt(least, hn::Neg(usual)), hn::Gt(most, usual)));
     HEED_UNROLL
     for (std::size_t n = 0; n < kVectors; ++n) {
       float* to = s + c + n * kLanes;
