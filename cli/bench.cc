@@ -89,13 +89,11 @@ void add_bench(CLI::App& app) {
       ->allow_extra_args(false);
   command
       ->add_option("--seconds", options->pace.seconds,
-                   "Time for each shape at each thread count; where\n"
-                   "runs are timed in pieces (calm), more if 20 runs per\n"
-                   "second, 32 at most, need it")
+                   "Time for each shape at each thread count; P on\n"
+                   "one thread runs 20 times for every second of it\n"
+                   "at least, up to 32 times")
       ->capture_default_str();
-  command
-      ->add_option("--rounds", options->pace.rounds,
-                   "Turns over which that time is spread, all shapes in each")
+  command->add_option("--rounds", options->pace.rounds, "Turns over which that time is spread")
       ->capture_default_str();
   command->add_flag("--json", options->json, "JSON instead of a table");
   command->footer(bench_shapes_help());
