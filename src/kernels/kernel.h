@@ -2,9 +2,10 @@
 // and a crew of threads. Prefill and decode both work from this and from rows.h.
 //
 // A kernel NAME is three functions of NAME.h, which Runner (run.h) calls:
-//   NAME_shape(problem, ...)          tile sizes and workspace, from shapes, dtypes and options
-//   alone NAME_items(problem, shape, ...)   the work of given sequences, in pieces, most expensive
-//   first run_NAME(run, shape, items, ...)  does it, piece by piece, on the crew
+// - NAME_shape(problem, ...) tells the sizes of tiles and workspace; what results depend on follows
+//   from shapes, dtypes and options alone.
+// - NAME_items(problem, shape, ...) lists the work of given sequences, most expensive first.
+// - run_NAME(run, shape, items, ...) does it, piece by piece, on the crew.
 // Which kernel a sequence gets depends on that sequence alone, never on the rest of the batch nor
 // on the threads: its bits must not.
 //

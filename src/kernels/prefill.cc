@@ -41,9 +41,9 @@ namespace {
 // fewer of more. Queries and results pass through the other half.
 constexpr std::size_t kTileFloats = 512 * 64, kMostTileKeys = 512, kLeastTileKeys = 64;
 
-// Rows of a block are those of all heads of the group. Packing a tile of keys costs about as much
-// as one to five rows against it, so it should serve kGoodBlockRows of them; more pay off where
-// there is work enough to share out evenly, fewer only where threads would be without.
+// Rows of a block are those of all heads of the group. Packing a tile costs as much as a few rows
+// against it, so it should serve kGoodBlockRows of them; more pay off where there is work enough to
+// share out evenly, fewer only where threads would be without.
 constexpr std::size_t kMostBlockRows = 1032, kGoodBlockRows = 516, kLeastBlockRows = 96;
 constexpr std::size_t kBlockFloats = kMostBlockRows * 128;
 constexpr std::size_t kEvenBlocks = 8, kFewBlocks = 2;  // for every thread
