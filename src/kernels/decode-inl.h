@@ -1,10 +1,11 @@
 // The micro-kernels of decode: a few query rows against keys and values that are read once.
 //
 // Scores: up to 4 rows x 3 keys, 12 accumulators, summed across lanes at the end of the keys.
-// Values: 4 rows x 3 keys or 2 x 4, whose weights stay in registers while o passes through them.
-// Both read whole rows without a branch in the row: this memory traffic is all the time that decode
-// should take. Floats, which ask most of memory, are read from several places side by side, where
-// the hardware reads ahead by itself; the others in order, asking for rows some way ahead.
+// Values: 4 rows x 2 vectors of o, which stay in registers for a block of keys, column strip by
+// column strip; of fewer rows 4 keys, whose weights stay in registers while o passes through them.
+// This memory traffic is all the time that decode should take. Floats, which ask most of memory,
+// are read from several places side by side, where the hardware reads ahead by itself; the others
+// in order, asking for rows some way ahead, always in the order of memory.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -53,9 +54,9 @@ struct Rows {
 
 // How far ahead of the work rows are asked for: about what is on its way from memory at any time.
 inline constexpr std::size_t kAheadBytes = 3072;
-// And how many times as far a line of every few rows: by the time that all are asked for, the
-// processor knows where in memory their page is.
-inline constexpr std::ptrdiff_t kFarther = 16;
+// And how far a line of every few rows: by the time that all are asked for, the processor knows
+// where in memory their page is.
+inline constexpr std::size_t kFarBytes = 49152;
 
 // Where to ask for rows, in bytes behind those in work: for all of them, and for a line.
 struct Asking {
@@ -72,9 +73,10 @@ struct Piece {
   void AskNoMore() { std::fill_n(asking, kRuns, Asking()); }
 };
 
+inline constexpr std::size_t kLine = 64;  // bytes that memory gives at a time
+
 // Asks for `count` rows of `bytes` bytes.
 HWY_INLINE void PrefetchRows(Rows rows, std::size_t count, std::size_t bytes) {
-  constexpr std::size_t kLine = 64;
   for (std::size_t x = 0; x < count; ++x) {
     const auto row =
         reinterpret_cast<std::uintptr_t>(rows.data) + x * static_cast<std::uintptr_t>(rows.step);
@@ -93,6 +95,26 @@ HWY_INLINE void PrefetchAhead(const Piece<kRuns>& piece, std::size_t j, std::siz
   for (std::size_t x = 0; x < kRuns; ++x)
     PrefetchAhead(piece.runs[x].from(j), piece.asking[x], 1, bytes);
 }
+
+// Asks for rows of `bytes` bytes line by line, as the work goes on.
+class LinesAhead {
+ public:
+  // Rows without gaps are one long row. Not to ask is to ask for what is there already.
+  LinesAhead(Rows rows, Asking asking, std::size_t bytes)
+      : line_(reinterpret_cast<std::uintptr_t>(rows.Ahead(asking.ahead).data)),
+        row_(line_),
+        step_(asking.ahead == 0 ? 0 : static_cast<std::uintptr_t>(rows.step)),
+        bytes_(step_ == bytes ? ~std::uintptr_t{0} : bytes) {}
+
+  HWY_INLINE void Next() {
+    Prefetch(reinterpret_cast<const void*>(line_));
+    line_ += kLine;
+    if (line_ - row_ >= bytes_) line_ = row_ += step_;
+  }
+
+ private:
+  std::uintptr_t line_, row_, step_, bytes_;
+};
 
 // Half kHalf of kPair neighbours, in the order that is cheapest to load: q and o follow it
 // (InPairOrder).
@@ -118,6 +140,17 @@ HWY_INLINE std::size_t InPairOrder(std::size_t c, std::size_t dim) {
   if (!std::is_same_v<T, bf16> || c >= dim / kPair * kPair) return c;
   const std::size_t within = c % kPair;
   return c - within + (within % 2) * kLanes + within / 2;
+}
+
+// Calls f(c, InPairOrder(c)) for every element of a row.
+template <class T, class F>
+HWY_INLINE void ForPairOrder(std::size_t dim, F&& f) {
+  std::size_t c = 0;
+  for (; c + kPair <= dim; c += kPair) {
+    HEED_UNROLL
+    for (std::size_t n = 0; n < kPair; ++n) f(c + n, c + InPairOrder<T>(n, kPair));
+  }
+  for (; c < dim; ++c) f(c, c);
 }
 
 // The four vectors, of floats or integers, summed over their lanes, each in the same order.
@@ -181,6 +214,15 @@ HWY_INLINE void InRegister(Vector& v) {
   asm("" : "+v"(v.raw));
 #else
   static_cast<void>(v);
+#endif
+}
+
+// Or an address, which GCC would replace by as many multiples of a step as there are rows.
+HWY_INLINE void InRegister(const std::byte*& address) {
+#if defined(__GNUC__)
+  asm("" : "+r"(address));
+#else
+  static_cast<void>(address);
 #endif
 }
 
@@ -259,12 +301,13 @@ HWY_INLINE void ScoreKeys(const float* HWY_RESTRICT q, std::size_t q_stride,
     HEED_UNROLL
     for (std::size_t x = 0; x < kKeys; ++x) acc[r][x] = hn::Zero(D());
   }
-  V kx[kKeys];
   std::size_t c = ForPairs<kKeys>(dim, [&](auto half, std::size_t at) HEED_INLINED {
+    V kx[kKeys];
     keys.template Load<half>(at, kx);
     AddProducts(q + at + half * kLanes, q_stride, kx, acc);
   });
   for (; c < dim; c += kLanes) {
+    V kx[kKeys];
     keys.LoadRest(c, std::min(kLanes, dim - c), kx);
     AddProducts(q + c, q_stride, kx, acc);
   }
@@ -330,6 +373,13 @@ struct Mixture {
     mix.o += r * o_stride;
     return mix;
   }
+  HWY_INLINE Mixture FromKey(std::size_t j, std::size_t count) const {
+    Mixture mix = *this;
+    mix.p += j;
+    mix.v = v.from(j);
+    mix.keys = count;
+    return mix;
+  }
 };
 using Mix = Mixture<float, float>;
 
@@ -350,8 +400,7 @@ HWY_INLINE void MixKeys(const Mix& mix, const KeyRows<T, kKeys>& values, std::si
   }
   float* HWY_RESTRICT o = mix.o;
   const std::size_t o_stride = mix.o_stride;
-  V v[kKeys];
-  const auto add = [&](std::size_t c) HEED_INLINED {
+  const auto add = [&](std::size_t c, const V(&v)[kKeys]) HEED_INLINED {
     HEED_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
       V sum = hn::LoadU(d, o + r * o_stride + c);
@@ -361,27 +410,124 @@ HWY_INLINE void MixKeys(const Mix& mix, const KeyRows<T, kKeys>& values, std::si
     }
   };
   std::size_t c = ForPairs<kKeys>(mix.dim, [&](auto half, std::size_t at) HEED_INLINED {
+    V v[kKeys];
     values.template Load<half>(at, v);
-    add(at + half * kLanes);
+    add(at + half * kLanes, v);
   });
   for (; c < mix.dim; c += kLanes) {
+    V v[kKeys];
     values.LoadRest(c, std::min(kLanes, mix.dim - c), v);
-    add(c);
+    add(c, v);
   }
 }
 
-// Adds a block of values to kRows rows.
+// sum[r] += p_rj v_j for kKeys keys and a pair of vectors of each; v is where they begin. Asks for
+// as many bytes as it reads, but for those of a single key.
+template <class T, std::size_t kKeys, std::size_t kRows>
+HWY_INLINE void MixPair(const float* HWY_RESTRICT p, std::size_t p_stride, Rows v,
+                        V (&sum)[kRows][2], LinesAhead& ahead) {
+  constexpr std::size_t kBytes = kPair * sizeof(T);
+  HEED_UNROLL
+  for (std::size_t x = 0; x < kKeys; ++x) {
+    if (x > 0) {
+      v = v.from(1);
+      InRegister(v.data);
+    }
+    if (kKeys > 1 && x * kBytes % kLine == 0) {
+      for (std::size_t n = 0; n < kBytes; n += kLine) ahead.Next();
+    }
+    const V first = LoadHalf<0>(v.row<T>(0)), second = LoadHalf<1>(v.row<T>(0));
+    HEED_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const V weight = hn::Set(D(), p[r * p_stride + x]);
+      sum[r][0] = hn::MulAdd(weight, first, sum[r][0]);
+      sum[r][1] = hn::MulAdd(weight, second, sum[r][1]);
+    }
+  }
+}
+
+// Keys that a strip takes without a branch.
+inline constexpr std::size_t kStripKeys = 12;
+
+// Keys of a block, whose values the first-level cache keeps beside those of the next: 24 or more,
+// unless they are too long.
+template <class T>
+HWY_INLINE std::size_t BlockKeys(std::size_t dim) {
+  constexpr std::size_t kBytes = 6144;
+  const std::size_t bytes = kStripKeys * dim * sizeof(T);
+  return bytes > kBytes ? kStripKeys : kStripKeys * std::max<std::size_t>(2, kBytes / bytes);
+}
+
+// The columns [c, c + kPair).
+template <class T, std::size_t kRows>
+HWY_INLINE void MixStrip(const Mix& mix, std::size_t c, LinesAhead& ahead) {
+  const D d;
+  V sum[kRows][2];
+  float* HWY_RESTRICT o = mix.o + c;
+  HEED_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    sum[r][0] = hn::LoadU(d, o + r * mix.o_stride);
+    sum[r][1] = hn::LoadU(d, o + r * mix.o_stride + kLanes);
+  }
+  const Rows v{mix.v.data + c * sizeof(T), mix.v.step};
+  std::size_t j = 0;
+  for (; j + kStripKeys <= mix.keys; j += kStripKeys)
+    MixPair<T, kStripKeys>(mix.p + j, mix.p_stride, v.from(j), sum, ahead);
+  for (; j < mix.keys; ++j) MixPair<T, 1>(mix.p + j, mix.p_stride, v.from(j), sum, ahead);
+  HEED_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    hn::StoreU(sum[r][0], d, o + r * mix.o_stride);
+    hn::StoreU(sum[r][1], d, o + r * mix.o_stride + kLanes);
+  }
+}
+
+// The columns from c on, fewer than kPair.
+template <class T, std::size_t kRows>
+HWY_INLINE void MixRest(const Mix& mix, std::size_t c) {
+  const D d;
+  for (; c < mix.dim; c += kLanes) {
+    for (std::size_t j = 0; j < mix.keys; ++j) {
+      const V v = LoadUpTo(mix.v.row<T>(j) + c, mix.dim - c);
+      for (std::size_t r = 0; r < kRows; ++r) {
+        float* o = mix.o + r * mix.o_stride + c;
+        hn::StoreU(hn::MulAdd(hn::Set(d, mix.p[r * mix.p_stride + j]), v, hn::LoadU(d, o)), d, o);
+      }
+    }
+  }
+}
+
+// Adds a block of values to kRows rows, in strips of columns; `asking` is for the next block.
+template <class T, std::size_t kRows>
+HWY_INLINE void MixColumns(const Mix& mix, Asking asking) {
+  LinesAhead ahead(mix.v, asking, mix.dim * sizeof(T));
+  const std::ptrdiff_t bytes_a_strip = mix.v.step * static_cast<std::ptrdiff_t>(kPair * mix.keys) /
+                                       static_cast<std::ptrdiff_t>(mix.dim);
+  std::size_t c = 0;
+  for (; c + kPair <= mix.dim; c += kPair, asking.far += bytes_a_strip) {
+    Prefetch(mix.v.Ahead(asking.far).data);
+    MixStrip<T, kRows>(mix, c, ahead);
+  }
+  MixRest<T, kRows>(mix, c);
+}
+
+// Adds values to kRows rows.
 template <class T, std::size_t kRows>
 HWY_NOINLINE void MixBlock(const Mix& mix, Asking asking) {
-  constexpr std::size_t kKeys = kKeysAtOnce<kRows>;
-  const std::size_t bytes = mix.dim * sizeof(T);
-  std::size_t j = 0;
-  for (; j + kKeys <= mix.keys; j += kKeys) {
-    PrefetchAhead(mix.v.from(j), asking, kKeys, bytes);
-    MixKeys<T, kRows, kKeys>(mix, KeyRows<T, kKeys>(mix.v.from(j)), j, 1);
+  if constexpr (kRows == 4) {
+    const std::size_t block = BlockKeys<T>(mix.dim);
+    for (std::size_t j = 0; j < mix.keys; j += block)
+      MixColumns<T, kRows>(mix.FromKey(j, std::min(block, mix.keys - j)), asking);
+  } else {
+    constexpr std::size_t kKeys = kKeysAtOnce<kRows>;
+    const std::size_t bytes = mix.dim * sizeof(T);
+    std::size_t j = 0;
+    for (; j + kKeys <= mix.keys; j += kKeys) {
+      PrefetchAhead(mix.v.from(j), asking, kKeys, bytes);
+      MixKeys<T, kRows, kKeys>(mix, KeyRows<T, kKeys>(mix.v.from(j)), j, 1);
+    }
+    PrefetchAhead(mix.v.from(j), asking, mix.keys - j, bytes);
+    for (; j < mix.keys; ++j) MixKeys<T, kRows, 1>(mix, KeyRows<T, 1>(mix.v.from(j)), j, 1);
   }
-  PrefetchAhead(mix.v.from(j), asking, mix.keys - j, bytes);
-  for (; j < mix.keys; ++j) MixKeys<T, kRows, 1>(mix, KeyRows<T, 1>(mix.v.from(j)), j, 1);
 }
 
 // The same for runs of values, of which number j of run x has the weight p[r * p_stride +

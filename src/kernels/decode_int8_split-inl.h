@@ -59,19 +59,18 @@ class ByteSplit final : public Split<std::int8_t> {
 
   void ScoreKeysOf(KeyRange keys) override {
     auto* s = reinterpret_cast<std::int32_t*>(Space(shape_.s));
-    ForPieces(keys_, problem_.key_dim, keys,
-              [&](const Piece<1>& piece, std::size_t j, std::size_t) {
-                ForStrips([&](auto rows, std::size_t r) {
-                  ScoreByteBlock<rows>({.q = Query16(r),
-                                        .q_stride = shape_.q_stride,
-                                        .k = piece.runs[0],
-                                        .keys = piece.count,
-                                        .dim = problem_.key_dim,
-                                        .s = s + r * stride_ + j,
-                                        .s_stride = stride_},
-                                       r == 0 ? piece.asking[0] : Asking());
-                });
-              });
+    ForPieces(Keys(), keys, [&](const Piece<1>& piece, std::size_t j, std::size_t) {
+      ForStrips([&](auto rows, std::size_t r) {
+        ScoreByteBlock<rows>({.q = Query16(r),
+                              .q_stride = shape_.q_stride,
+                              .k = piece.runs[0],
+                              .keys = piece.count,
+                              .dim = problem_.key_dim,
+                              .s = s + r * stride_ + j,
+                              .s_stride = stride_},
+                             r == 0 ? piece.asking[0] : Asking());
+      });
+    });
     const float* scales = ScalesOf(keys_, keys);
     for (std::size_t r = 0; r < rows_; ++r) {
       if (std::isnan(QueryStep(r))) {
@@ -84,12 +83,11 @@ class ByteSplit final : public Split<std::int8_t> {
   }
 
   void ScoreAsFloats(KeyRange keys, std::size_t r) {
-    ForPieces(keys_, problem_.key_dim, keys,
-              [&](const Piece<1>& piece, std::size_t j, std::size_t) {
-                ScoreBlock<std::int8_t, 1>(Space(shape_.q) + r * shape_.q_stride, shape_.q_stride,
-                                           piece.runs[0], piece.count, problem_.key_dim,
-                                           Space(shape_.s) + r * stride_ + j, stride_, {});
-              });
+    ForPieces(Keys(), keys, [&](const Piece<1>& piece, std::size_t j, std::size_t) {
+      ScoreBlock<std::int8_t, 1>(Space(shape_.q) + r * shape_.q_stride, shape_.q_stride,
+                                 piece.runs[0], piece.count, problem_.key_dim,
+                                 Space(shape_.s) + r * stride_ + j, stride_, {});
+    });
   }
 
   void MixValues(KeyRange keys) override {
@@ -104,19 +102,18 @@ class ByteSplit final : public Split<std::int8_t> {
     const std::size_t at = block.begin - first;
     for (std::size_t r = 0; r < rows_; ++r)
       RoundWeights(r, Space(shape_.s) + r * stride_ + at, Padded(block.size()), may_round);
-    ForPieces(values_, problem_.value_dim, block,
-              [&](const Piece<1>& piece, std::size_t j, std::size_t) {
-                ForStrips([&](auto rows, std::size_t r) {
-                  MixByteBlock<rows>({.p = Weights16(r) + j,
-                                      .p_stride = kBlockKeys,
-                                      .v = piece.runs[0],
-                                      .keys = piece.count,
-                                      .dim = problem_.value_dim,
-                                      .o = Sums(r),
-                                      .o_stride = shape_.o_stride},
-                                     r == 0 ? piece.asking[0] : Asking());
-                });
-              });
+    ForPieces(Values(), block, [&](const Piece<1>& piece, std::size_t j, std::size_t) {
+      ForStrips([&](auto rows, std::size_t r) {
+        MixByteBlock<rows>({.p = Weights16(r) + j,
+                            .p_stride = kBlockKeys,
+                            .v = piece.runs[0],
+                            .keys = piece.count,
+                            .dim = problem_.value_dim,
+                            .o = Sums(r),
+                            .o_stride = shape_.o_stride},
+                           r == 0 ? piece.asking[0] : Asking());
+      });
+    });
     for (std::size_t r = 0; r < rows_; ++r) {
       if (std::isnan(WeightStep(r)))
         MixAsFloats(block, at, r);
@@ -133,15 +130,16 @@ class ByteSplit final : public Split<std::int8_t> {
   }
 
   void MixAsFloats(KeyRange block, std::size_t at, std::size_t r) {
-    ForPieces(values_, problem_.value_dim, block,
-              [&](const Piece<1>& piece, std::size_t j, std::size_t) {
-                MixExactly(MixOf(r, piece, at + j));
-              });
+    ForPieces(Values(), block, [&](const Piece<1>& piece, std::size_t j, std::size_t) {
+      MixExactly(MixOf(r, piece, at + j));
+    });
   }
 
   void MixExactly(const Mix& mix) override { MixByteByByte(mix); }
 
-  std::size_t PlaceInOutput(std::size_t c) const override { return InBlockOrder(c); }
+  void InOrder(const float* o, float* to) const override {
+    for (std::size_t c = 0; c < problem_.value_dim; ++c) to[c] = o[InBlockOrder(c)];
+  }
 };
 #else
 using ByteSplit = Split<std::int8_t>;

@@ -60,8 +60,7 @@ class Split {
                  (LoadOne(keys_.row<T>(j) + c) * keys_.scale(j));
         return dot;
       };
-      const float* state = task_.state.o + r * shape_.o_stride;
-      for (std::size_t c = 0; c < problem_.value_dim; ++c) o[c] = state[PlaceInOutput(c)];
+      InOrder(task_.state.o + r * shape_.o_stride, o);
       QueryRow(r).Finish(task_.state.m[r], task_.state.l[r], o, raw_score);
     }
   }
@@ -84,8 +83,9 @@ class Split {
       std::fill_n(to, shape_.q_stride, 0.0f);
       if (r >= rows_) continue;
       const Q* q = QueryRow(r).template Query<Q>();
-      for (std::size_t c = 0; c < problem_.key_dim; ++c)
-        to[InPairOrder<T>(c, problem_.key_dim)] = LoadOne(q + c) * rules_.query_scale;
+      ForPairOrder<T>(problem_.key_dim, [&](std::size_t c, std::size_t place) HEED_INLINED {
+        to[place] = LoadOne(q + c) * rules_.query_scale;
+      });
     }
   }
 
@@ -110,23 +110,40 @@ class Split {
     if (r < rows_) f(std::integral_constant<std::size_t, 1>(), r);
   }
 
-  // The rows [j, j + count) of a source and those x * apart behind them, for every run x: as many
-  // as lie equally far apart in all runs, as do the rows to ask for meanwhile.
+  // What is read: keys or values, and how far ahead of the work they are asked for.
+  struct Reading {
+    const kernels::RowSource& source;
+    std::size_t dim = 0, ahead_bytes = kAheadBytes;
+    std::size_t row_bytes() const { return dim * sizeof(T); }
+  };
+  Reading Keys() const { return {keys_, problem_.key_dim}; }
+  Reading Values() const { return {values_, problem_.value_dim}; }
+  // Strips of columns ask for the block after the one in work.
+  Reading ValuesInBlocks() const {
+    Reading values = Values();
+    values.ahead_bytes = BlockKeys<T>(values.dim) * values.row_bytes();
+    return values;
+  }
+
+  // The rows [j, j + count) and those x * apart behind them, for every run x: as many as lie
+  // equally far apart in all runs, as do the rows to ask for meanwhile.
   template <std::size_t kRuns = 1>
-  Piece<kRuns> PieceAt(const kernels::RowSource& source, std::size_t dim, std::size_t j,
-                       std::size_t count, std::size_t apart = 0) const {
+  Piece<kRuns> PieceAt(const Reading& what, std::size_t j, std::size_t count,
+                       std::size_t apart = 0) const {
+    const kernels::RowSource& source = what.source;
     Piece<kRuns> piece;
-    piece.count = MostRows<kRuns>(dim, count);
+    piece.count = MostRows<kRuns>(what.dim, count);
     for (std::size_t x = 0; x < kRuns; ++x) {
       piece.runs[x] = {Address(source, j + x * apart), source.row_bytes};
       piece.count = source.run(j + x * apart, piece.count);
     }
-    const std::size_t distance = RowsAhead<kRuns>(source, dim);
+    const std::size_t distance = RowsAhead<kRuns>(what);
+    const std::size_t farther = std::max<std::size_t>(1, kFarBytes / what.row_bytes());
     for (std::size_t x = 0; x < kRuns; ++x) {
       const std::size_t far = j + x * apart + distance;
       if (source.pages == nullptr) {
-        const auto ahead = static_cast<std::ptrdiff_t>(distance) * source.row_bytes;
-        piece.asking[x] = {ahead, kFarther * ahead};
+        piece.asking[x] = {static_cast<std::ptrdiff_t>(distance) * source.row_bytes,
+                           static_cast<std::ptrdiff_t>(farther) * source.row_bytes};
       } else if (far < task_.keys.end) {
         piece.count = source.run(far, piece.count);
         const std::ptrdiff_t ahead = Address(source, far) - piece.runs[x].data;
@@ -144,38 +161,36 @@ class Split {
   // cache.
   template <std::size_t kRuns>
   std::size_t MostRows(std::size_t dim, std::size_t left) const {
-    constexpr std::size_t kBlockBytes = 8192, kLeast = 12;
-    if (rows_ <= 4) return left;
-    const std::size_t rows = kBlockBytes / (dim * sizeof(T)) / kLeast * kLeast;
-    return std::min(left, std::max(kLeast, rows) / kRuns);
+    return rows_ <= 4 ? left : std::min(left, BlockKeys<T>(dim) / kRuns);
   }
 
   // In whole pages where those are short, so that pieces are whole pages too. Of several runs of
   // rows without gaps none: the hardware does better.
   template <std::size_t kRuns>
-  static std::size_t RowsAhead(const kernels::RowSource& source, std::size_t dim) {
-    const std::size_t bytes = dim * sizeof(T);
+  static std::size_t RowsAhead(const Reading& what) {
+    const kernels::RowSource& source = what.source;
+    const std::size_t bytes = what.row_bytes();
     if (kRuns > 1 && source.pages == nullptr &&
         source.row_bytes == static_cast<std::ptrdiff_t>(bytes))
       return 0;
-    const std::size_t rows = std::max<std::size_t>(1, kAheadBytes / kRuns / bytes);
+    const std::size_t rows = std::max<std::size_t>(1, what.ahead_bytes / kRuns / bytes);
     if (source.pages == nullptr || source.page_rows > 4 * rows) return rows;
     return (rows + source.page_rows - 1) / source.page_rows * source.page_rows;
   }
 
-  // Calls f(piece, j, apart) for the rows [keys.begin, keys.end) of a source, in pieces of runs
-  // that lie `apart` rows from each other; the first row of run x is number j + x * apart of the
-  // keys. What is left over is a run of its own, f(piece, j, 0).
+  // Calls f(piece, j, apart) for the rows [keys.begin, keys.end), in pieces of runs that lie
+  // `apart` rows from each other; the first row of run x is number j + x * apart of the keys. What
+  // is left over is a run of its own, f(piece, j, 0).
   template <std::size_t kRuns = 1, class F>
-  void ForPieces(const kernels::RowSource& source, std::size_t dim, KeyRange keys, F&& f) const {
+  void ForPieces(const Reading& what, KeyRange keys, F&& f) const {
     const std::size_t apart = keys.size() / kRuns;
     for (std::size_t j = 0; j < apart;) {
-      const Piece<kRuns> piece = PieceAt<kRuns>(source, dim, keys.begin + j, apart - j, apart);
+      const Piece<kRuns> piece = PieceAt<kRuns>(what, keys.begin + j, apart - j, apart);
       f(piece, j, apart);
       j += piece.count;
     }
     if constexpr (kRuns > 1)
-      ForPieces(source, dim, {keys.begin + kRuns * apart, keys.end},
+      ForPieces(what, {keys.begin + kRuns * apart, keys.end},
                 [&](const Piece<1>& piece, std::size_t j, std::size_t) {
                   f(piece, kRuns * apart + j, 0);
                 });
@@ -253,13 +268,12 @@ class Split {
   }
   template <std::size_t kRuns>
   void ScoreKeysIn(KeyRange keys) {
-    ForPieces<kRuns>(keys_, problem_.key_dim, keys,
-                     [&](auto piece, std::size_t j, std::size_t apart) {
-                       ForStrips([&](auto rows, std::size_t r) {
-                         ScorePiece<rows>(piece, r, Space(shape_.s) + r * stride_ + j, apart);
-                         piece.AskNoMore();
-                       });
-                     });
+    ForPieces<kRuns>(Keys(), keys, [&](auto piece, std::size_t j, std::size_t apart) {
+      ForStrips([&](auto rows, std::size_t r) {
+        ScorePiece<rows>(piece, r, Space(shape_.s) + r * stride_ + j, apart);
+        piece.AskNoMore();
+      });
+    });
   }
   template <std::size_t kRows, std::size_t kRuns>
   void ScorePiece(const Piece<kRuns>& piece, std::size_t r, float* s, std::size_t apart) {
@@ -312,7 +326,7 @@ class Split {
 
   // o_r += sum_j s[r, j] v_j
   virtual void MixValues(KeyRange keys) {
-    ForPieces<kMixRuns>(values_, problem_.value_dim, keys,
+    ForPieces<kMixRuns>(kMixRuns == 1 && rows_ > 2 ? ValuesInBlocks() : Values(), keys,
                         [&](auto piece, std::size_t j, std::size_t apart) {
                           ForStrips([&](auto rows, std::size_t r) {
                             MixPiece<rows>(piece, MixOf(r, piece, j), apart);
@@ -342,9 +356,10 @@ class Split {
   // One row, whatever its weights are.
   virtual void MixExactly(const Mix& mix) { MixBlock<T, 1>(mix, {}); }
 
-  // Where element c of an output stands in o.
-  virtual std::size_t PlaceInOutput(std::size_t c) const {
-    return InPairOrder<T>(c, problem_.value_dim);
+  // Copies a row of o to the order of the output.
+  virtual void InOrder(const float* HWY_RESTRICT o, float* HWY_RESTRICT to) const {
+    ForPairOrder<T>(problem_.value_dim,
+                    [&](std::size_t c, std::size_t place) HEED_INLINED { to[c] = o[place]; });
   }
 
   // --- Where 0 * v is not 0 -------------------------------------------------------------------
@@ -376,7 +391,7 @@ class Split {
     for (std::size_t r = 0; r < rows_; ++r)
       for (std::size_t j = keys.begin; j < keys.end; ++j)
         if (!hidden[r * tile_keys_ + j - keys.begin])
-          MixExactly(MixOf(r, PieceAt(values_, problem_.value_dim, j, 1), j - keys.begin));
+          MixExactly(MixOf(r, PieceAt(Values(), j, 1), j - keys.begin));
   }
 
   const kernels::DecodeTask& task_;

@@ -46,6 +46,25 @@ TEST(Decode, EdgesOfBlocksTilesAndSplits) {
   });
 }
 
+// Four rows mix values in blocks of 12 keys, or of as many twelves as are short enough.
+TEST(Decode, EdgesOfBlocksOfValues) {
+  for_each_target([](const std::string&) {
+    Random random(15);
+    for (const std::size_t n_k : {11, 12, 13, 23, 24, 25, 47, 48, 49, 97})
+      for (const std::size_t d_v : {64, 128, 250, 520}) {
+        Case c;
+        c.query_heads = random.pick<std::size_t>({3, 4, 8});
+        c.n_k = n_k;
+        c.d_k = 8;
+        c.d_v = d_v;
+        c.kv_type = random.pick({DType::f16, DType::bf16});
+        c.gap = d_v % 3;
+        c.make(random);
+        run_and_check(c);
+      }
+  });
+}
+
 TEST(Decode, EveryPairOfTypes) {
   for_each_target([](const std::string&) {
     Random random(2);
