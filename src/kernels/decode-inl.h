@@ -510,7 +510,7 @@ HWY_INLINE void MixColumns(const Mix& mix, Asking asking) {
   MixRest<T, kRows>(mix, c);
 }
 
-// Adds values to kRows rows.
+// Adds values to kRows rows: to four in strips of columns, to fewer row by row.
 template <class T, std::size_t kRows>
 HWY_NOINLINE void MixBlock(const Mix& mix, Asking asking) {
   if constexpr (kRows == 4) {
