@@ -314,8 +314,7 @@ HEED_C_API void heed_kv_cache_free(heed_kv_cache* cache);
 HEED_C_API heed_status heed_kv_cache_length(const heed_kv_cache* cache, size_t* tokens);
 HEED_C_API heed_status heed_kv_cache_get_view(const heed_kv_cache* cache, heed_kv_view* view);
 /* The next n tokens: k [batch, kv_heads, n, key_dim] and v likewise, converted to the cache's
- * dtype.
- */
+ * dtype. Views of this cache are refused. */
 HEED_C_API heed_status heed_kv_cache_append(heed_kv_cache* cache, const heed_tensor* k,
                                             const heed_tensor* v);
 /* Forgets all tokens but the first `length`. */
@@ -366,8 +365,8 @@ HEED_C_API heed_status heed_paged_cache_block_table(const heed_paged_cache* cach
 HEED_C_API heed_status heed_paged_cache_shared_prefix(const heed_paged_cache* cache,
                                                       const int64_t* sequences, size_t count,
                                                       size_t* tokens);
-/* The next n tokens of `count` different sequences: k [count, kv_heads, n, key_dim] and v likewise.
- * HEED_NO_MEMORY, with nothing written, if not all of them fit. */
+/* The next n tokens of `count` different sequences: k [count, kv_heads, n, key_dim] and v likewise;
+ * views of this cache are refused. HEED_NO_MEMORY, with nothing written, if not all of them fit. */
 HEED_C_API heed_status heed_paged_cache_append(heed_paged_cache* cache, const int64_t* sequences,
                                                size_t count, const heed_tensor* k,
                                                const heed_tensor* v);

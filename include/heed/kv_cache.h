@@ -80,7 +80,7 @@ class KVCache {
   void reserve(std::size_t tokens);
 
   // The next n tokens of every sequence: k [batch, kv_heads, n, key_dim], v [.., value_dim]; n may
-  // be 0. They must not be views of this cache.
+  // be 0. Views of this cache are refused.
   void append(ConstTensorView k, ConstTensorView v);
 
   // Forgets all tokens but the first `length`, for example rejected ones. Keeps the memory.
@@ -162,8 +162,8 @@ class PagedKVCache {
   std::size_t length(SequenceId sequence) const;
 
   // The next n tokens of one sequence or of several different ones: k [sequences, kv_heads, n,
-  // key_dim], v [.., value_dim], not views of this cache. CacheFull, with nothing written, if not
-  // all of them fit.
+  // key_dim], v [.., value_dim]; views of this cache are refused. CacheFull, with nothing
+  // written, if not all of them fit.
   void append(SequenceId sequence, ConstTensorView k, ConstTensorView v);
   void append(std::span<const SequenceId> sequences, ConstTensorView k, ConstTensorView v);
 

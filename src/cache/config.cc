@@ -29,10 +29,12 @@ void require_storable(std::string_view cache, DType dtype) {
 }
 
 void require_appendable(ConstTensorView k, ConstTensorView v, std::size_t batch,
-                        const RowShape& keys, const RowShape& values) {
-  require_rows("key", k, batch, keys);
-  require_rows("value", v, batch, values);
+                        const RowStorage& keys, const RowStorage& values) {
+  require_rows("key", k, batch, keys.shape());
+  require_rows("value", v, batch, values.shape());
   require(k.tokens == v.tokens, "append: key has ", k.tokens, " tokens but value has ", v.tokens);
+  require_apart("append", {{"cache.keys", keys.memory()}, {"cache.values", values.memory()}},
+                {{"key", region(k)}, {"value", region(v)}});
 }
 
 }  // namespace heed::cache

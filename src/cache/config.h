@@ -17,8 +17,8 @@ void require_positive(std::string_view cache, std::string_view field, std::size_
 void require_storable(std::string_view cache, DType dtype);
 
 // Throws unless k and v are [batch, kv_heads, n, dim] of an n of their own and the dims of these
-// rows, f32, f16 or bf16.
+// rows, f32, f16 or bf16, and not in the memory of these rows, which may move.
 void require_appendable(ConstTensorView k, ConstTensorView v, std::size_t batch,
-                        const RowShape& keys, const RowShape& values);
+                        const RowStorage& keys, const RowStorage& values);
 
 }  // namespace heed::cache

@@ -88,7 +88,7 @@ void KVCache::reserve(std::size_t tokens) {
 }
 
 void KVCache::append(ConstTensorView k, ConstTensorView v) {
-  cache::require_appendable(k, v, batch(), impl_->keys.shape(), impl_->values.shape());
+  cache::require_appendable(k, v, batch(), impl_->keys, impl_->values);
   const std::size_t begin = length(), end = begin + k.tokens;
   if (end > capacity()) impl_->reserve(std::max(end, 2 * capacity()));
   for (std::size_t b = 0; b < batch(); ++b) {

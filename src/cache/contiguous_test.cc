@@ -254,6 +254,28 @@ TEST(KVCache, RefusesWrongShapesAndStaysAsItWas) {
   EXPECT_EQ(cache.length(), 1u);
 }
 
+// What they read may move while they are appended.
+TEST(KVCache, RefusesViewsOfItself) {
+  const std::vector<float> x(64, 1.0f);
+  KVCache cache({.batch = 1, .kv_heads = 2, .key_dim = 4, .capacity = 8});
+  const auto k = bhnd(x.data(), 1, 2, 2, 4);
+  cache.append(k, k);
+  ConstTensorView last = cache.keys();
+  last.data = static_cast<const float*>(last.data) + 4;
+  last.tokens = 1;
+  const auto one = bhnd(x.data(), 1, 2, 1, 4);
+  expect_error([&] { cache.append(last, one); },
+               "append: cache.keys shares memory with key, which begins 16 bytes after it");
+  expect_error([&] { cache.append(k, cache.values()); },
+               "append: cache.values shares memory with value: both begin at the same place");
+  expect_error([&] { cache.append(cache.values(), k); },
+               "append: cache.values shares memory with key");
+  EXPECT_EQ(cache.length(), 2u);
+  KVCache other({.batch = 1, .kv_heads = 2, .key_dim = 4});
+  other.append(cache.keys(), cache.values());
+  EXPECT_EQ(other.length(), 2u);
+}
+
 TEST(KVCache, RefusesSizesThatAreNone) {
   expect_error([] { KVCache({.batch = 0, .kv_heads = 1, .key_dim = 1}); },
                "KVCache: batch is 0, expected at least 1");

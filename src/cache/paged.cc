@@ -204,7 +204,7 @@ void PagedKVCache::append(SequenceId sequence, ConstTensorView k, ConstTensorVie
 
 void PagedKVCache::append(std::span<const SequenceId> sequences, ConstTensorView k,
                           ConstTensorView v) {
-  cache::require_appendable(k, v, sequences.size(), impl_->keys.shape(), impl_->values.shape());
+  cache::require_appendable(k, v, sequences.size(), impl_->keys, impl_->values);
   std::vector<SequenceId> sorted(sequences.begin(), sequences.end());
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());

@@ -234,6 +234,9 @@ TEST_F(Numbers, RefusesUnknownSequencesAndLengths) {
   const auto two = bhnd(x.data(), 2, 1, 1, 1);
   refuses([&] { cache.append(std::array{a, a}, two, two); }, "sequence 0 is given twice");
   refuses([&] { cache.append(a, two, two); }, "append: key has batch 2, expected 1");
+  ConstTensorView own = cache.key_pages();
+  own.batch = own.tokens = 1;
+  refuses([&] { cache.append(a, own, own); }, "append: cache.keys shares memory with key");
   EXPECT_EQ(cache.length(a), 2u);
   cache.remove(a);
   refuses([&] { cache.remove(a); }, "sequence 0 is not one of the 0 here");

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/buffer.h"
+#include "base/overlap.h"
 #include "heed/dtype.h"
 #include "heed/kv_cache.h"
 #include "heed/view.h"
@@ -25,6 +26,7 @@ class RowStorage {
 
   const RowShape& shape() const { return shape_; }
   std::size_t bytes() const { return rows_.size() + scales_.size() * sizeof(float); }
+  Region memory() const { return region(view(shape_.tokens)); }
 
   // Tokens [token, token + count) of a block <- tokens [first, first + count) of batch row `batch`
   // of `from`, which has the same heads and dim and is f32, f16 or bf16.
