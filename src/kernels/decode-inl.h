@@ -116,30 +116,52 @@ class LinesAhead {
   std::uintptr_t line_, row_, step_, bytes_;
 };
 
-// Half kHalf of kPair neighbours, in the order that is cheapest to load: q and o follow it
+// Widens kPair neighbours to two vectors, in the order that is cheapest to load: q and o follow it
 // (InPairOrder).
-template <std::size_t kHalf, class T>
-HWY_INLINE V LoadHalf(const T* p) {
-  return LoadAs(D(), p + kHalf * kLanes);
-}
+template <class T>
+struct Widening {
+  HWY_INLINE void Renew() {}
+  template <std::size_t kHalf>
+  HWY_INLINE V Half(const T* p) const {
+    return LoadAs(D(), p + kHalf * kLanes);
+  }
+};
 #if HEED_WITH_HIGHWAY && HWY_TARGET != HWY_SCALAR
-// Even elements, odd elements: a shift or a mask where keeping the order costs a shuffle and a
-// shift, on ports that the products need.
-template <std::size_t kHalf>
-HWY_INLINE V LoadHalf(const bf16* p) {
-  const hn::RebindToUnsigned<D> du;
-  const auto both = hn::LoadU(du, reinterpret_cast<const std::uint32_t*>(p));
-  if constexpr (kHalf == 0) return hn::BitCast(D(), hn::ShiftLeft<16>(both));
-  return hn::BitCast(D(), hn::And(both, hn::Set(du, 0xffff0000u)));
-}
+// Interleaves with 0, one instruction that loads too; to keep the order costs a shuffle and a
+// shift.
+template <>
+struct Widening<bf16> {
+  using D16 = hn::Repartition<std::uint16_t, D>;
+  hn::Vec<D16> zero;
+  HWY_INLINE Widening() : zero(hn::Zero(D16())) {}
+  // Where registers are few: GCC would keep one 0 throughout, at the cost of a sum.
+  HWY_INLINE void Renew() {
+#if HWY_ARCH_X86 && defined(__GNUC__)
+    asm volatile("" : "+v"(zero.raw));
+#endif
+  }
+  template <std::size_t kHalf>
+  HWY_INLINE V Half(const bf16* p) const {
+    const D16 d16;
+    const auto both = hn::LoadU(d16, &p->bits);
+    if constexpr (kHalf == 0) return hn::BitCast(D(), hn::InterleaveLower(d16, zero, both));
+    return hn::BitCast(D(), hn::InterleaveUpper(d16, zero, both));
+  }
+};
 #endif
 
-// Where LoadHalf puts element c of a row of `dim`.
+// Where element c stands if every second block of four comes first, in each kPair: so instructions
+// interleave.
+HWY_INLINE std::size_t InBlockOrder(std::size_t c) {
+  const std::size_t within = c % kPair, block = within / 4;
+  return c - within + (block % 2) * kLanes + block / 2 * 4 + within % 4;
+}
+
+// Where Widening puts element c of a row of `dim`.
 template <class T>
 HWY_INLINE std::size_t InPairOrder(std::size_t c, std::size_t dim) {
-  if (!std::is_same_v<T, bf16> || c >= dim / kPair * kPair) return c;
-  const std::size_t within = c % kPair;
-  return c - within + (within % 2) * kLanes + within / 2;
+  const bool interleaved = std::is_same_v<T, bf16> && kLanes > 1 && c < dim / kPair * kPair;
+  return interleaved ? InBlockOrder(c) : c;
 }
 
 // Calls f(c, InPairOrder(c)) for every element of a row.
@@ -279,9 +301,11 @@ struct KeyRows {
   }
   template <std::size_t kHalf>
   HWY_INLINE void Load(std::size_t c, V (&to)[kKeys]) const {
+    Widening<T> widening;
+    widening.Renew();
     HEED_UNROLL
     for (std::size_t x = 0; x < kKeys; ++x) {
-      to[x] = LoadHalf<kHalf>(row[x] + c);
+      to[x] = widening.template Half<kHalf>(row[x] + c);
       InRegister(to[x]);
     }
   }
@@ -427,6 +451,7 @@ template <class T, std::size_t kKeys, std::size_t kRows>
 HWY_INLINE void MixPair(const float* HWY_RESTRICT p, std::size_t p_stride, Rows v,
                         V (&sum)[kRows][2], LinesAhead& ahead) {
   constexpr std::size_t kBytes = kPair * sizeof(T);
+  const Widening<T> widening;
   HEED_UNROLL
   for (std::size_t x = 0; x < kKeys; ++x) {
     if (x > 0) {
@@ -436,7 +461,8 @@ HWY_INLINE void MixPair(const float* HWY_RESTRICT p, std::size_t p_stride, Rows 
     if (kKeys > 1 && x * kBytes % kLine == 0) {
       for (std::size_t n = 0; n < kBytes; n += kLine) ahead.Next();
     }
-    const V first = LoadHalf<0>(v.row<T>(0)), second = LoadHalf<1>(v.row<T>(0));
+    const V first = widening.template Half<0>(v.row<T>(0));
+    const V second = widening.template Half<1>(v.row<T>(0));
     HEED_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
       const V weight = hn::Set(D(), p[r * p_stride + x]);

@@ -231,15 +231,9 @@ HWY_INLINE void ToScores(const std::int32_t* sums, std::size_t cols, float step,
 
 // --- Values -------------------------------------------------------------------------------------
 
-// Weights in steps of their block, and sums in those steps, in the order of InBlockOrder.
+// Weights in steps of their block, and sums in those steps. Two values are interleaved, so that a
+// product of pairs adds both: sums are in the order of InBlockOrder.
 using ByteMix = Mixture<std::int16_t, std::int32_t>;
-
-// Where element c of a value stands in the sums. Two values are interleaved, so that a product of
-// pairs adds both; that takes every second block of four from either half of a vector.
-HWY_INLINE std::size_t InBlockOrder(std::size_t c) {
-  const std::size_t within = c % kPair, block = within / 4;
-  return c - within + (block % 2) * kLanes + block / 2 * 4 + within % 4;
-}
 
 // The weights of keys p[0] and, unless it is the last, p[1], side by side in every lane.
 template <bool kLast>
