@@ -29,6 +29,16 @@
 #endif
 #endif
 
+// Of a kernel: not inlined, and at the beginning of a cache line, so that what stands before it in
+// the program does not change its speed.
+#ifndef HEED_KERNEL
+#if defined(__GNUC__)
+#define HEED_KERNEL HWY_NOINLINE __attribute__((aligned(64)))
+#else
+#define HEED_KERNEL HWY_NOINLINE
+#endif
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace heed {
 namespace HWY_NAMESPACE {
@@ -354,8 +364,8 @@ inline constexpr std::size_t kKeysAtOnce = kRows == 4 ? 3 : 4;
 // room for one more. Not inlined, nor MixBlock: the caller's variables would push theirs out of the
 // registers.
 template <class T, std::size_t kRows>
-HWY_NOINLINE void ScoreBlock(const float* q, std::size_t q_stride, Rows k, std::size_t keys,
-                             std::size_t dim, float* s, std::size_t stride, Asking asking) {
+HEED_KERNEL void ScoreBlock(const float* q, std::size_t q_stride, Rows k, std::size_t keys,
+                            std::size_t dim, float* s, std::size_t stride, Asking asking) {
   constexpr std::size_t kKeys = kKeysAtOnce<kRows>;
   std::size_t j = 0;
   for (; j + kKeys <= keys; j += kKeys) {
@@ -368,8 +378,8 @@ HWY_NOINLINE void ScoreBlock(const float* q, std::size_t q_stride, Rows k, std::
 
 // The same for runs of keys: the score of number j of run x goes to s[r * stride + x * apart + j].
 template <class T, std::size_t kRows, std::size_t kRuns>
-HWY_NOINLINE void ScoreRuns(const float* q, std::size_t q_stride, const Piece<kRuns>& piece,
-                            std::size_t dim, float* s, std::size_t stride, std::size_t apart) {
+HEED_KERNEL void ScoreRuns(const float* q, std::size_t q_stride, const Piece<kRuns>& piece,
+                           std::size_t dim, float* s, std::size_t stride, std::size_t apart) {
   for (std::size_t j = 0; j < piece.count; ++j) {
     PrefetchAhead(piece, j, dim * sizeof(T));
     V acc[kRows][kRuns];
@@ -538,7 +548,7 @@ HWY_INLINE void MixColumns(const Mix& mix, Asking asking) {
 
 // Adds values to kRows rows: to four in strips of columns, to fewer row by row.
 template <class T, std::size_t kRows>
-HWY_NOINLINE void MixBlock(const Mix& mix, Asking asking) {
+HEED_KERNEL void MixBlock(const Mix& mix, Asking asking) {
   if constexpr (kRows == 4) {
     const std::size_t block = BlockKeys<T>(mix.dim);
     for (std::size_t j = 0; j < mix.keys; j += block)
@@ -560,7 +570,7 @@ HWY_NOINLINE void MixBlock(const Mix& mix, Asking asking) {
 // x * apart + j]. Four rows are two passes: their o and four values at a time stay in the
 // first-level cache.
 template <class T, std::size_t kRows>
-HWY_NOINLINE void MixRuns(const Mix& mix, const Piece<4>& piece, std::size_t apart) {
+HEED_KERNEL void MixRuns(const Mix& mix, const Piece<4>& piece, std::size_t apart) {
   constexpr std::size_t kPass = std::min<std::size_t>(kRows, 2);
   for (std::size_t j = 0; j < piece.count; ++j) {
     PrefetchAhead(piece, j, mix.dim * sizeof(T));

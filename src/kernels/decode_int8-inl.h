@@ -200,7 +200,7 @@ HWY_INLINE void ScoreBytes(const ByteScores& scores, std::size_t j) {
 
 // Not inlined, nor MixByteRows: the caller's variables would push theirs out of the registers.
 template <std::size_t kPairs, std::size_t kRows>
-HWY_NOINLINE void ScoreByteRows(const ByteScores& given, Asking asking) {
+HEED_KERNEL void ScoreByteRows(const ByteScores& given, Asking asking) {
   constexpr std::size_t kKeys = kBytesAtOnce<kRows>;
   const ByteScores scores = given;
   std::size_t j = 0;
@@ -287,7 +287,7 @@ HWY_INLINE void MixPairs(const ByteMix& mix, std::size_t j) {
 }
 
 template <std::size_t kPairs, std::size_t kRows>
-HWY_NOINLINE void MixByteRows(const ByteMix& mix, Asking asking) {
+HEED_KERNEL void MixByteRows(const ByteMix& mix, Asking asking) {
   constexpr std::size_t kKeys = 4;
   std::size_t j = 0;
   for (; j + kKeys <= mix.keys; j += kKeys) {
